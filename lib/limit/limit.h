@@ -1,0 +1,91 @@
+/* The arithmetic of limits: pure functions (state, limit, cost, now) to (state, answer).
+ *
+ * No I/O, no store, no clock of its own: time is an argument, in microseconds of whatever
+ * clock the store keeps. One file per algorithm implements these. All integers; nothing
+ * rounds but where it is said. */
+#ifndef WEIR_LIMIT_LIMIT_H
+#define WEIR_LIMIT_LIMIT_H
+
+#include <weir/weir.h>
+
+/* Bounds of a rule, checked once by weir__limit_compile(). */
+#define WEIR__MAX_UNITS INT64_C(4000000000)  /* max, capacity, refill: below 2^32 */
+#define WEIR__WINDOW_MIN_US INT64_C(1000)    /* 1 ms */
+#define WEIR__WINDOW_MAX_US (WEIR_DAYS(366)) /* windows, periods */
+#define WEIR__SPAN_MAX_US (WEIR_DAYS(3660))  /* a bucket's time to fill */
+
+/* A rule that passed the check, with what the arithmetic needs worked out. */
+struct weir__limit {
+    const struct weir_rule *rule;
+    enum weir_algorithm algorithm;
+    int64_t max;       /* units; 0 for WEIR_BLOCK */
+    int64_t window_us; /* fixed window */
+    /* Token bucket: n units in p microseconds, reduced by their divisor. The interval of
+     * a cost c is c * period / units microseconds. */
+    int64_t units, period_us;
+};
+
+/* The state of one counter. All zero is "never seen": nothing used.
+ *
+ * fixed window: time_us is where the window ends, value the units used in it.
+ * token bucket: time_us is the theoretical arrival time (TAT), value its fraction in
+ * 1/units of a microsecond, 0 to units - 1.
+ *
+ * In both the state is worth nothing once time_us (and fraction) is not after now. */
+struct weir__limit_state {
+    int64_t time_us;
+    int64_t value;
+};
+
+/* Checks one rule and works out *ret. False with a text that names the field where it is
+ * a mistake: no name or a bad one, window 0 or too long, negative or too large max,
+ * constant cost negative or above max, bucket with bad bytes. Pure; any thread. */
+bool weir__limit_compile(const struct weir_rule *rule,
+                         struct weir__limit *ret,
+                         struct weir_error *ret_error);
+
+/* Decides cost units at now_us (above 0): fills *ret_answer but for .rule, and
+ * *ret_state, which is the state after it: unchanged where refused or where cost is 0,
+ * though clamped (a time further ahead than the limit can have put it, because the clock
+ * stepped back or the rule changed, is brought back to the furthest possible). cost 0
+ * asks without charging: allowed says whether one unit would pass. Pure; any thread. */
+void weir__limit_decide(const struct weir__limit *limit,
+                        struct weir__limit_state state,
+                        int64_t cost,
+                        int64_t now_us,
+                        struct weir__limit_state *ret_state,
+                        struct weir_rule_answer *ret_answer);
+
+/* Gives cost units back that a decision took: charged_us is the time_us of the state
+ * right after that decision. A no-op where a fixed window has rolled on. Never below
+ * nothing used. Pure; any thread. */
+struct weir__limit_state weir__limit_refund(const struct weir__limit *limit,
+                                            struct weir__limit_state state,
+                                            int64_t cost,
+                                            int64_t charged_us,
+                                            int64_t now_us);
+
+/* How much of the budget is used, 0 to 14 by fifteenths, rounded down; 15 where not one
+ * more unit would pass. For a store's choice of a victim. Pure; any thread. */
+unsigned weir__limit_level(const struct weir__limit *limit,
+                           struct weir__limit_state state,
+                           int64_t now_us);
+
+/* "w1", "b1": algorithm and version of its state, the end of every key. */
+const char *weir__limit_tag(enum weir_algorithm algorithm);
+
+/* Each algorithm's part; called through the functions above. */
+void weir__fixed_window_decide(const struct weir__limit *limit,
+                               struct weir__limit_state state,
+                               int64_t cost,
+                               int64_t now_us,
+                               struct weir__limit_state *ret_state,
+                               struct weir_rule_answer *ret_answer);
+void weir__token_bucket_decide(const struct weir__limit *limit,
+                               struct weir__limit_state state,
+                               int64_t cost,
+                               int64_t now_us,
+                               struct weir__limit_state *ret_state,
+                               struct weir_rule_answer *ret_answer);
+
+#endif
