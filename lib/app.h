@@ -1,0 +1,47 @@
+/* The frozen app: what start-up makes of an app's tables, shared read-only by all workers
+ * and threads. */
+#ifndef WEIR_APP_H
+#define WEIR_APP_H
+
+#include <weir/store.h>
+#include <weir/weir.h>
+#include "options.h"
+
+#define WEIR__STAGES_MAX 32
+
+struct weir__policy; /* limit/policy.h */
+struct weir__router; /* router.h */
+
+/* One filter of the chain. */
+struct weir__stage {
+    const struct weir_filter *filter;
+    void *self;         /* what its start made, else its options */
+    size_t slot_offset; /* into a request's slots */
+};
+
+struct weir__app {
+    const struct weir_app *declared;
+    const struct weir__options *options;
+    struct weir__router *router;
+    struct weir__policy *policy;
+    struct weir_store *store;
+    bool store_is_ours; /* made by us: destroyed with the app */
+    size_t endpoints_len;
+    unsigned stages_len;
+    struct weir__stage stages[WEIR__STAGES_MAX];
+    size_t slots_bytes;
+};
+
+/* Checks every table of declared and freezes it. store may be NULL: then the declared
+ * one, else shared memory by the options. False with a text that names the endpoint,
+ * filter and field. Everything declared must outlive the app. Not for several threads. */
+bool weir__app_create(const struct weir_app *declared,
+                      const struct weir__options *options,
+                      struct weir_store *store,
+                      struct weir__app **ret_app,
+                      struct weir_error *ret_error);
+
+/* Stops the filters, frees everything; takes NULL. */
+void weir__app_destroy(struct weir__app *app);
+
+#endif

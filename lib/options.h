@@ -1,0 +1,52 @@
+/* Every bound and switch of a running app, with its default in one table. The command
+ * line fills it (process/options.c); tests fill it by hand. */
+#ifndef WEIR_OPTIONS_H
+#define WEIR_OPTIONS_H
+
+#include <weir/weir.h>
+
+#define WEIR__LISTEN_MAX 8
+
+struct weir__options {
+    /* Where to listen: "unix:PATH" or "tcp:ADDRESS:PORT". */
+    const char *listen[WEIR__LISTEN_MAX];
+    unsigned listen_len;
+    unsigned socket_mode; /* of a unix socket's file, default 0660 */
+
+    unsigned workers; /* processes, default 2 */
+    unsigned threads; /* of each worker, default 8, at least 2: one is always left to read
+                         and refuse */
+
+    /* Bounds of what comes in. */
+    size_t max_params_bytes;      /* all names and values, default 64 KiB */
+    size_t max_param_value_bytes; /* one value, default 8 KiB */
+    unsigned max_params;          /* names, default 256 */
+    size_t max_body_bytes;        /* default 1 MiB */
+    unsigned max_connections;     /* of a worker, default 4096 */
+    size_t max_buffered_bytes;    /* all buffers of a worker, default 256 MiB; past it
+                                     nothing more is read */
+    size_t max_request_bytes;     /* a request's arena, default 1 MiB */
+
+    /* Bounds of time, in milliseconds. */
+    unsigned silent_ms;      /* accepted, nothing said: default 1,000 */
+    unsigned silent_unix_ms; /* the same on a unix socket: default 200 */
+    unsigned head_ms;        /* first byte of a request to its last parameter: 2,000 */
+    unsigned write_ms;       /* a peer that doesn't read: 10,000 */
+    unsigned total_ms;       /* a whole request: 60,000, then 504 */
+    unsigned idle_ms;        /* a kept connection without a request: 75,000 */
+    unsigned drain_ms;       /* after SIGTERM: 5,000 */
+    unsigned linger_ms;      /* reading on after an early answer: 2,000 */
+    size_t linger_bytes;     /* the same, in bytes: 32 MiB */
+
+    unsigned max_offloads;            /* in flight in a worker, default 64 */
+    unsigned max_offloads_an_address; /* in flight for one remote address, default 4 */
+
+    const char *store;             /* "shm" */
+    size_t shm_entries;            /* counters in shared memory; 0: the store's default */
+    enum weir_log_level log_level; /* lowest that is sent, default info */
+};
+
+/* The defaults above; listen_len 0. */
+void weir__options_defaults(struct weir__options *ret);
+
+#endif

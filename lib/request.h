@@ -1,0 +1,131 @@
+/* The one handle of a request in flight and its response, as the library sees it.
+ *
+ * Transports fill the parameters and the body, life.c moves it through its phases,
+ * request.c and response.c are the app's calls on it. One thread owns it at any moment,
+ * except for the fields marked atomic. */
+#ifndef WEIR_REQUEST_H
+#define WEIR_REQUEST_H
+
+#include <stdatomic.h>
+
+#include <weir/weir.h>
+#include "app.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "net/addr.h"
+
+#define WEIR__CAPTURES_MAX 16
+#define WEIR__ENDPOINT_UNMATCHED SIZE_MAX /* 404, 405, 400: rules of unknown paths */
+
+/* A CGI parameter, or a header of the response. Both texts end with a NUL. */
+struct weir__pair {
+    const char *name, *value;
+    unsigned name_len, value_len;
+};
+
+/* What {name} matched: a piece of the normalised path. */
+struct weir__capture {
+    const char *name, *text;
+    unsigned name_len, text_len;
+};
+
+/* Where a request is. */
+enum weir__phase {
+    WEIR__PHASE_READ,    /* parameters are coming */
+    WEIR__PHASE_BEFORE,  /* hooks on the way in */
+    WEIR__PHASE_BODY,    /* the body is being collected */
+    WEIR__PHASE_HANDLER, /* the handler runs or waits for a thread */
+    WEIR__PHASE_COMMIT,  /* hooks before the first byte */
+    WEIR__PHASE_SEND,    /* the answer leaves */
+    WEIR__PHASE_OVER     /* after hooks have run */
+};
+
+struct weir__transport_ops;
+
+struct weir {
+    const struct weir__app *app;
+    struct weir_worker *worker; /* NULL outside a worker */
+    const struct weir__transport_ops *transport;
+    void *connection; /* the transport's */
+    struct weir__arena arena;
+    int64_t start_us; /* monotonic, when the first byte of it came */
+
+    /* What came in. */
+    struct weir__pair *params; /* in arrival order; HTTP_ names may repeat */
+    unsigned params_len;
+    bool authorizer;        /* role AUTHORIZER: no handler, no body */
+    const char *method;     /* never NULL after begin */
+    bool head;              /* a HEAD request: no body leaves */
+    const char *path;       /* normalised */
+    const char *query;      /* raw query string, "" where there is none */
+    int64_t content_length; /* -1 where none was declared */
+    const char *body;       /* collected, NUL-ended */
+    size_t body_len;
+    void *body_json; /* json_t of weir_body_string, freed at the end */
+    struct weir__addr remote;
+    char remote_text[64]; /* "" where there is no address */
+
+    /* Where it goes. */
+    const struct weir_endpoint *endpoint; /* NULL: unmatched */
+    size_t endpoint_index;                /* or WEIR__ENDPOINT_UNMATCHED */
+    weir_handler_fn *handler;             /* the endpoint's, or one of ours */
+    bool nonblocking;
+    struct weir__capture captures[WEIR__CAPTURES_MAX];
+    unsigned captures_len;
+    const char *allow; /* for 405 and OPTIONS */
+
+    /* Who asks. */
+    struct weir_caller caller;
+    const char *request_id;               /* NULL unless that filter runs */
+    const struct weir_decision *decision; /* NULL before, or where no rule applied */
+
+    /* What goes out. */
+    int status; /* 0: not set */
+    struct weir__pair *fields;
+    unsigned fields_len, fields_capacity;
+    struct weir__buf out;  /* body bytes not yet handed to the transport */
+    const char *head_text; /* built at the commit; NULL before */
+    size_t head_len;
+    bool head_sent;
+    bool in_handler;   /* weir_write may send */
+    size_t sent_bytes; /* body bytes handed to the transport */
+
+    /* Its life. */
+    enum weir__phase phase;
+    unsigned stage;   /* the next hook of the phase */
+    unsigned entered; /* filters whose before was called */
+    enum weir_verdict verdict;
+    weir_step_fn *then; /* the continuation after a wait or an offload */
+    bool then_may_block;
+    bool unserved; /* Weir itself refused after the chain: what was charged goes back */
+    void *slots;
+    int64_t wait_until_us;
+    _Atomic uint64_t wait_word; /* number of the wait, and its state: life.c */
+    atomic_bool gone;           /* the client is away */
+    atomic_bool dropped;        /* answered over the handler's head: its output is void */
+};
+
+/* The pieces between which life.c, request.c and response.c call each other. */
+
+/* Parses method, path, query, length and remote address out of the parameters. False
+ * where the request is malformed: status 400 is due and *ret_detail says why. */
+bool weir__request_parse(struct weir *w, const char **ret_detail);
+
+/* The first parameter of that exact name, NULL where absent or empty. */
+const char *weir__request_param(const struct weir *w, const char *name, size_t name_len);
+
+/* Empties status, fields and unsent body: an error answer replaces what was begun. */
+void weir__response_reset(struct weir *w);
+
+/* Builds head_text from status and fields: "Status: 200 OK", then CGI fields, then the
+ * others (RFC 3875 section 6.3, lighttpd wants Status first). whole: the body is complete
+ * in w->out, so that Content-Length is known. False when memory is short: 500 is due. */
+bool weir__response_build_head(struct weir *w, bool whole);
+
+/* "Too Many Requests" for 429; "" for an unknown number. Any thread. */
+const char *weir__status_phrase(int status);
+
+/* Frees what a request holds outside its arena. */
+void weir__request_finish(struct weir *w);
+
+#endif
