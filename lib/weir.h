@@ -252,6 +252,11 @@ WEIR_API const char *weir_body(const struct weir *w, size_t *ret_len);
  * no JSON object or has no such string. */
 WEIR_API const char *weir_body_string(struct weir *w, const char *member);
 
+/* The first field of that name in a body of type application/x-www-form-urlencoded,
+ * decoded as weir_query() does; NULL where absent, badly coded, or the body is of another
+ * type. */
+WEIR_API const char *weir_form(struct weir *w, const char *name);
+
 /* The remote address in canonical text (RFC 5952; IPv4-mapped and NAT64 as the IPv4 that
  * they carry), "" where there is none. */
 WEIR_API const char *weir_remote_ip(const struct weir *w);
@@ -417,17 +422,27 @@ typedef void weir_refusal_fn(struct weir *w,
 
 struct weir_store; /* weir/store.h */
 
+/* An option of the app's own: stands in --help beside the library's and is read with
+ * them. All options take a value. */
+struct weir_option {
+    const char *name;       /* without its dashes: "key-file" */
+    const char *value_name; /* what --help calls its value: "PATH" */
+    const char *help;       /* one sentence, with the default */
+    const char **ret_value; /* gets the value; left alone where the option is not given */
+};
+
 /* Sizes of the structs that the app fills in, so that a library of another layout says so
  * at start instead of reading nonsense. */
 struct weir_abi {
-    size_t app, endpoint, rule, filter, use;
+    size_t app, endpoint, rule, filter, use, option;
 };
 #define WEIR_ABI                                                                         \
     .abi = { sizeof(struct weir_app),                                                    \
              sizeof(struct weir_endpoint),                                               \
              sizeof(struct weir_rule),                                                   \
              sizeof(struct weir_filter),                                                 \
-             sizeof(struct weir_use) }
+             sizeof(struct weir_use),                                                    \
+             sizeof(struct weir_option) }
 
 /* Everything that an app declares. Must stay valid while it runs. */
 struct weir_app {
@@ -439,6 +454,13 @@ struct weir_app {
                                                endpoint, and for unknown paths; or NULL */
     const struct weir_rule *global_limits;  /* run beside every endpoint's own; or NULL */
     struct weir_store *store;               /* NULL: what --store says, shm by default */
+
+    const struct weir_option *options; /* the app's own, ended by one without name; NULL:
+                                          none */
+
+    /* Once in the parent, when the options are read and before any worker: what all
+     * workers share (a key). False with a text refuses the start. */
+    bool (*start)(struct weir_error *ret_error);
 
     /* In each worker after fork, before its threads; false (logged) ends the worker. */
     bool (*worker_start)(struct weir_worker *worker);
