@@ -437,12 +437,9 @@ struct weir_abi {
     size_t app, endpoint, rule, filter, use, option;
 };
 #define WEIR_ABI                                                                         \
-    .abi = { sizeof(struct weir_app),                                                    \
-             sizeof(struct weir_endpoint),                                               \
-             sizeof(struct weir_rule),                                                   \
-             sizeof(struct weir_filter),                                                 \
-             sizeof(struct weir_use),                                                    \
-             sizeof(struct weir_option) }
+    .abi = { sizeof(struct weir_app),  sizeof(struct weir_endpoint),                     \
+             sizeof(struct weir_rule), sizeof(struct weir_filter),                       \
+             sizeof(struct weir_use),  sizeof(struct weir_option) }
 
 /* Everything that an app declares. Must stay valid while it runs. */
 struct weir_app {
