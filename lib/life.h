@@ -38,6 +38,10 @@ struct weir__transport_ops {
      * 503 Overloaded. NULL: no bound. */
     bool (*offload_begin)(struct weir *w);
     void (*offload_end)(struct weir *w);
+
+    /* Told before each first call of a hook ("before", "commit", "after") of a filter.
+     * NULL: nobody listens. For tests. */
+    void (*hook)(struct weir *w, const struct weir_filter *filter, const char *hook);
 };
 
 /* Readies a zeroed or ended handle for a new request: fields to their start values, the

@@ -17,16 +17,24 @@
 #define WEIR__CAPTURES_MAX 16
 #define WEIR__ENDPOINT_UNMATCHED SIZE_MAX /* 404, 405, 400: rules of unknown paths */
 
+/* Bounds of `out`: a blocking handler's body leaves once it has grown to the first; what
+ * can't leave in pieces (another hook's, a non-blocking handler's) ends at the second.
+ * Transports init `out` with it. */
+#define WEIR__OUT_HIGH_WATER ((size_t)256 * 1024)
+#define WEIR__OUT_MAX ((size_t)4 * 1024 * 1024)
+
 /* A CGI parameter, or a header of the response. Both texts end with a NUL. */
 struct weir__pair {
     const char *name, *value;
     unsigned name_len, value_len;
 };
 
-/* What {name} matched: a piece of the normalised path. */
+/* What {name} matched: a piece of the normalised path, until weir_path() has replaced it
+ * by its decoded text, which ends with a NUL. */
 struct weir__capture {
     const char *name, *text;
     unsigned name_len, text_len;
+    bool decoded;
 };
 
 /* Where a request is. */
