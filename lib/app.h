@@ -25,7 +25,9 @@ struct weir__app {
     struct weir__router *router;
     struct weir__policy *policy;
     struct weir_store *store;
-    bool store_is_ours; /* made by us: destroyed with the app */
+    bool store_is_ours;          /* made by us: destroyed with the app */
+    struct weir_store *fallback; /* ours: decides for WEIR_LOCAL while store can't; NULL
+                                    where store is shared memory itself */
     size_t endpoints_len;
     unsigned stages_len;
     struct weir__stage stages[WEIR__STAGES_MAX];

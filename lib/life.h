@@ -11,10 +11,14 @@
 enum weir__need {
     WEIR__NEED_RESUME, /* parked: resume() of the transport will be called; the caller of
                           run must not touch the request any more */
-    WEIR__NEED_BODY,   /* set w->body and w->body_len, or abandon it, then run */
+    WEIR__NEED_BODY,   /* set w->body and w->body_len, or abandon it, then run; where the
+                          client is gone, run without */
     WEIR__NEED_THREAD, /* run again, with may_block, on a thread that may */
     WEIR__NEED_SEND    /* send head_text (unless head_sent) and out, end the reply, then
-                          weir__life_end() */
+                          weir__life_end(). Where w->torn is set the reply is not ended
+                          but the connection closed, so that the front sees that it is
+                          cut; where w->dropped is set the transport has answered already
+                          and only ends the request */
 };
 
 /* What a transport does for a request. All may be called from any thread. */
@@ -60,17 +64,21 @@ void weir__life_begin(struct weir *w);
 enum weir__need weir__life_run(struct weir *w, bool may_block);
 
 /* Weir itself refuses (413, 431, 504, 503): the next run answers a problem body with this
- * status and code, and what was charged goes back. Also before begin; then no hook runs.
- * Only by the owner of the request. */
+ * status and code, and what was charged goes back unless the handler has been called.
+ * Also before begin; then no hook runs. Only by the owner of the request: of a parked one
+ * that is whoever resume() was told to run it, so that a transport whose time is up ends
+ * the wait with weir_wake() and abandons it then; the continuation is not called. The
+ * texts must outlive the request. */
 void weir__life_abandon(struct weir *w, int status, const char *code, const char *detail);
 
 /* The wait of that number is over. Any thread; a no-op where it has ended already. */
 void weir__life_timeout(struct weir *w, uint64_t wait);
 
-/* The last byte has left or the client is gone: runs the after hooks, frees what the
- * request holds but its arena. From BEFORE on it may be called at any phase, by the
- * owner.
- */
+/* The last byte has left: runs the after hooks, frees what the request holds but its
+ * arena. By the owner, never while parked. A client that went away is no reason to call
+ * it early: set w->gone and run on (no handler is started then, and 499 stands for the
+ * status), so that the commit hooks have their turn. Called before NEED_SEND, which is
+ * for a worker that ends, commit hooks that have not run are left out. */
 void weir__life_end(struct weir *w);
 
 /* First flush inside a handler: runs the commit hooks here (they may wait: this thread

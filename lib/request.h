@@ -48,7 +48,15 @@ enum weir__phase {
     WEIR__PHASE_OVER     /* after hooks have run */
 };
 
+/* An answer of Weir's own in place of the app's. */
+struct weir__refusal {
+    int status;
+    const char *code, *detail; /* detail may be NULL */
+};
+
 struct weir__transport_ops;
+struct weir__lint;    /* lint.h */
+struct weir__blocked; /* wait.h */
 
 struct weir {
     const struct weir__app *app;
@@ -95,7 +103,10 @@ struct weir {
     const char *head_text; /* built at the commit; NULL before */
     size_t head_len;
     bool head_sent;
-    bool in_handler;   /* weir_write may send */
+    bool in_handler; /* weir_write may send */
+    bool sealed;     /* the answer is complete: what the handler writes is void */
+    bool torn;       /* it broke off after its head had left: not to be ended in order */
+    bool no_store;   /* Cache-Control is no-store, whatever was set */
     size_t sent_bytes; /* body bytes handed to the transport */
 
     /* Its life. */
@@ -105,12 +116,20 @@ struct weir {
     enum weir_verdict verdict;
     weir_step_fn *then; /* the continuation after a wait or an offload */
     bool then_may_block;
+    bool offloaded; /* counted by offload_begin */
+    bool timed_out; /* the last wait ended by its time */
+    bool abandoned; /* the next run answers `refusal` */
+    struct weir__refusal refusal;
+    bool served;   /* the handler was called */
     bool unserved; /* Weir itself refused after the chain: what was charged goes back */
     void *slots;
     int64_t wait_until_us;
-    _Atomic uint64_t wait_word; /* number of the wait, and its state: life.c */
-    atomic_bool gone;           /* the client is away */
-    atomic_bool dropped;        /* answered over the handler's head: its output is void */
+    struct weir__blocked *blocked; /* the thread that sits in the wait, NULL: parked */
+    struct weir__lint *lint;       /* watches the hooks; NULL without that filter */
+    const struct weir_filter *running; /* whose hook runs, NULL: none */
+    _Atomic uint64_t wait_word;        /* number of the wait, and its state: wait.c */
+    atomic_bool gone;                  /* the client is away */
+    atomic_bool dropped; /* answered over the handler's head: its output is void */
 };
 
 /* The pieces between which life.c, request.c and response.c call each other. */

@@ -27,6 +27,12 @@ struct weir_receipt {
     int64_t mark[3]; /* the store's: which window, epoch, node */
 };
 
+enum weir_store_result {
+    WEIR_STORE_READY,      /* decision is filled in */
+    WEIR_STORE_PENDING,    /* done() will be called */
+    WEIR_STORE_UNAVAILABLE /* it can't know: the rules' on_store_error decides */
+};
+
 /* One question: all rules of one request, decided all or nothing. The caller owns it and
  * keeps it until it is answered. */
 struct weir_store_ask {
@@ -40,20 +46,17 @@ struct weir_store_ask {
     void *arg;
 
     /* The answer. */
+    enum weir_store_result result; /* for done(): READY or UNAVAILABLE */
     struct weir_decision decision;
     struct weir_receipt receipts[WEIR_RULES_MAX];
-};
-
-enum weir_store_result {
-    WEIR_STORE_READY,      /* decision is filled in */
-    WEIR_STORE_PENDING,    /* done() will be called */
-    WEIR_STORE_UNAVAILABLE /* it can't know: the rules' on_store_error decides */
 };
 
 /* A store. Every call may come from any thread of any worker at the same time, except
  * where said. None may block past the ask's deadline. */
 struct weir_store_ops {
     const char *name; /* "shm", "redis", "fake" */
+    bool may_pend;    /* decide may say PENDING. done() then comes in any case, also long
+                         after the deadline: until then the ask belongs to the store */
 
     /* In each worker after fork, before its threads: open connections here, never before
      * the fork. NULL: nothing to do. */
