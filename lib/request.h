@@ -12,6 +12,7 @@
 #include "app.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/pair.h"
 #include "net/addr.h"
 
 #define WEIR__CAPTURES_MAX 16
@@ -22,12 +23,6 @@
  * Transports init `out` with it. */
 #define WEIR__OUT_HIGH_WATER ((size_t)256 * 1024)
 #define WEIR__OUT_MAX ((size_t)4 * 1024 * 1024)
-
-/* A CGI parameter, or a header of the response. Both texts end with a NUL. */
-struct weir__pair {
-    const char *name, *value;
-    unsigned name_len, value_len;
-};
 
 /* What {name} matched: a piece of the normalised path, until weir_path() has replaced it
  * by its decoded text, which ends with a NUL. */
