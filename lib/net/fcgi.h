@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/pair.h"
+#include "base/span.h"
 
 /* ---- records (3.3) ----------------------------------------------------------------- */
 
@@ -229,7 +230,7 @@ struct weir__fcgi_query {
  * so is a pair that is cut by the record's end. */
 void weir__fcgi_query_take(struct weir__fcgi_query *query, const void *bytes, size_t len);
 
-#define WEIR__FCGI_VALUES_BYTES 104 /* for the longest reply */
+#define WEIR__FCGI_VALUES_BYTES 80 /* for the longest reply */
 
 /* Writes the whole GET_VALUES_RESULT record, its padding included, to be sent at once.
  * FCGI_MPXS_CONNS is "0". Returns its length. */

@@ -87,6 +87,9 @@ Test(arena, zalloc_zeroes_what_was_used_before)
 }
 
 static char *print(struct weir__arena *arena, size_t *ret_bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static char *print(struct weir__arena *arena, size_t *ret_bytes, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
