@@ -31,7 +31,11 @@ struct weir__limit {
  * token bucket: time_us is the theoretical arrival time (TAT), value its fraction in
  * 1/units of a microsecond, 0 to units - 1.
  *
- * In both the state is worth nothing once time_us (and fraction) is not after now. */
+ * In both the state is worth nothing once time_us (and fraction) is not after now.
+ *
+ * What is kept when a rule changes while its state lives: a fixed window keeps its units
+ * and its end, though never an end further away than the new length; a token bucket keeps
+ * the time until it is full, though never more than the new one takes to fill. */
 struct weir__limit_state {
     int64_t time_us;
     int64_t value;
@@ -56,13 +60,14 @@ void weir__limit_decide(const struct weir__limit *limit,
                         struct weir__limit_state *ret_state,
                         struct weir_rule_answer *ret_answer);
 
-/* Gives cost units back that a decision took: charged_us is the time_us of the state
- * right after that decision. A no-op where a fixed window has rolled on. Never below
- * nothing used. Pure; any thread. */
+/* Gives cost units back that a decision took: charged is the state right after that
+ * decision. A fixed window that has rolled on is left alone. A token bucket gets back
+ * what time has not given back already, so that never more comes back than if the charge
+ * had not been made. Never below nothing used. Pure; any thread. */
 struct weir__limit_state weir__limit_refund(const struct weir__limit *limit,
                                             struct weir__limit_state state,
                                             int64_t cost,
-                                            int64_t charged_us,
+                                            struct weir__limit_state charged,
                                             int64_t now_us);
 
 /* How much of the budget is used, 0 to 14 by fifteenths, rounded down; 15 where not one
@@ -74,18 +79,36 @@ unsigned weir__limit_level(const struct weir__limit *limit,
 /* "w1", "b1": algorithm and version of its state, the end of every key. */
 const char *weir__limit_tag(enum weir_algorithm algorithm);
 
-/* Each algorithm's part; called through the functions above. */
+/* Each algorithm's part; called through the functions above, which have dealt with costs
+ * that no budget can hold. */
 void weir__fixed_window_decide(const struct weir__limit *limit,
                                struct weir__limit_state state,
                                int64_t cost,
                                int64_t now_us,
                                struct weir__limit_state *ret_state,
                                struct weir_rule_answer *ret_answer);
+struct weir__limit_state weir__fixed_window_refund(const struct weir__limit *limit,
+                                                   struct weir__limit_state state,
+                                                   int64_t cost,
+                                                   struct weir__limit_state charged,
+                                                   int64_t now_us);
+unsigned weir__fixed_window_level(const struct weir__limit *limit,
+                                  struct weir__limit_state state,
+                                  int64_t now_us);
+
 void weir__token_bucket_decide(const struct weir__limit *limit,
                                struct weir__limit_state state,
                                int64_t cost,
                                int64_t now_us,
                                struct weir__limit_state *ret_state,
                                struct weir_rule_answer *ret_answer);
+struct weir__limit_state weir__token_bucket_refund(const struct weir__limit *limit,
+                                                   struct weir__limit_state state,
+                                                   int64_t cost,
+                                                   struct weir__limit_state charged,
+                                                   int64_t now_us);
+unsigned weir__token_bucket_level(const struct weir__limit *limit,
+                                  struct weir__limit_state state,
+                                  int64_t now_us);
 
 #endif
