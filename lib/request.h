@@ -101,6 +101,7 @@ struct weir {
     bool in_handler; /* weir_write may send */
     bool sealed;     /* the answer is complete: what the handler writes is void */
     bool torn;       /* it broke off after its head had left: not to be ended in order */
+    bool replaced;   /* it is Weir's own, in place of what the app had begun */
     bool no_store;   /* Cache-Control is no-store, whatever was set */
     size_t sent_bytes; /* body bytes handed to the transport */
 

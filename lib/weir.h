@@ -397,6 +397,36 @@ struct weir_use {
 /* A chain, in order, ended by an empty entry. */
 #define WEIR_CHAIN(...) ((const struct weir_use[]){ __VA_ARGS__, { NULL, NULL } })
 
+/* What a filter or handler can do against the rules of the chain. Each is logged, at most
+ * once a second; where the chain has the lint filter, which also finds what costs time to
+ * find, it is told as well. A hook that breaks a rule of its verdict is taken as FAIL. */
+enum weir_breach {
+    WEIR_BREACH_DONE_UNANSWERED, /* DONE, but no status was set */
+    WEIR_BREACH_NEXT_ANSWERED,   /* before: NEXT, after a status or body was set (lint) */
+    WEIR_BREACH_VERDICT,         /* a number that is no verdict */
+    WEIR_BREACH_COMMIT_DONE,     /* commit has no DONE */
+    WEIR_BREACH_WAIT_UNASKED, /* WAIT, but weir_wait() or weir_offload() wasn't called */
+    WEIR_BREACH_WAIT_UNSAID,  /* one of them was called, but the verdict isn't WAIT */
+    WEIR_BREACH_WAIT_ENDLESS, /* weir_wait() without a time or a continuation */
+    WEIR_BREACH_WAIT_OUTSIDE, /* a wait or offload that no hook asked for */
+    WEIR_BREACH_STATUS,       /* a status outside 200 to 599 */
+    WEIR_BREACH_HEADER,       /* a header that is malformed or Weir's own */
+    WEIR_BREACH_LATE,         /* status, header or body after the answer was complete */
+    WEIR_BREACH_BODY,         /* a body with a status that has none (204, 304) */
+    WEIR_BREACH_LENGTH,       /* a Content-Length that is not the body's (lint) */
+    WEIR_BREACH_SLOT,         /* a write past the end of a slot (lint) */
+    WEIR_BREACH_CONCURRENT,   /* two hooks of one request at the same time (lint) */
+    WEIR_BREACH_ORDER,        /* a hook out of order, or twice (lint) */
+    WEIR_BREACH_BLOCKED,      /* a hook kept its thread without weir_offload() (lint) */
+    WEIR_BREACHES
+};
+
+/* The rule in words; never NULL. Any thread. */
+WEIR_API const char *weir_breach_text(enum weir_breach breach);
+
+/* How often this process has seen it. Any thread. */
+WEIR_API unsigned long weir_breach_count(enum weir_breach breach);
+
 /* ---- the app ----------------------------------------------------------------------- */
 
 /* Method, path pattern, handler and limits: `{ "GET /api/weather/{city}", forecast }`.
@@ -419,6 +449,13 @@ typedef void weir_refusal_fn(struct weir *w,
                              const char *code,
                              const struct weir_decision *decision,
                              int64_t retry_after);
+
+/* The body of a refusal where no weir_refusal_fn is given. */
+enum weir_refusal_format {
+    WEIR_FORMAT_PROBLEM,         /* application/problem+json (RFC 9457) */
+    WEIR_FORMAT_RESPONSE_STATUS, /* {"responseStatus":{"errorCode":...,"message":...}} */
+    WEIR_FORMAT_BOTH             /* a problem with a member responseStatus */
+};
 
 struct weir_store; /* weir/store.h */
 
