@@ -3,15 +3,31 @@
 #ifndef WEIR_OPTIONS_H
 #define WEIR_OPTIONS_H
 
+#include <stdio.h>
+
 #include <weir/weir.h>
 
 #define WEIR__LISTEN_MAX 8
 
+/* What the command line asks for. */
+enum weir__action {
+    WEIR__ACTION_RUN,
+    WEIR__ACTION_HELP,    /* print the options */
+    WEIR__ACTION_VERSION, /* print the version */
+    WEIR__ACTION_ROUTES,  /* check the tables, print every endpoint with its limits */
+    WEIR__ACTION_CHECK    /* check the tables */
+};
+
 struct weir__options {
+    enum weir__action action;
+
     /* Where to listen: "unix:PATH" or "tcp:ADDRESS:PORT". */
     const char *listen[WEIR__LISTEN_MAX];
     unsigned listen_len;
-    unsigned socket_mode; /* of a unix socket's file, default 0660 */
+    unsigned socket_mode;     /* of a unix socket's file, default 0660 */
+    const char *socket_owner; /* of that file: a user's name or number; NULL: who starts
+                                 it */
+    const char *socket_group; /* the same for its group */
 
     unsigned workers; /* processes, default 2 */
     unsigned threads; /* of each worker, default 8, at least 2: one is always left to read
@@ -48,5 +64,25 @@ struct weir__options {
 
 /* The defaults above; listen_len 0. */
 void weir__options_defaults(struct weir__options *ret);
+
+/* Fills ret_options with the defaults and then with what the command line says, `--name
+ * VALUE` or `--name=VALUE`, the last one winning; calls the setters of the app's own
+ * options. Texts point into argv. False with a text that names the option: unknown, a
+ * missing argument, a bad value, anything that is no option. Not for several threads. */
+bool weir__options_parse(struct weir__options *ret_options,
+                         int argc,
+                         char **argv,
+                         const struct weir_option *app_options,
+                         struct weir_error *ret_error);
+
+/* Checks the table of the app's own options: names well formed, none twice, none of ours,
+ * each with help and a setter. app_options may be NULL. Not for several threads. */
+bool weir__options_check(const struct weir_option *app_options,
+                         struct weir_error *ret_error);
+
+/* Prints every option with its default, the app's own behind ours. */
+void weir__options_help(FILE *out,
+                        const char *program,
+                        const struct weir_option *app_options);
 
 #endif

@@ -507,10 +507,15 @@ struct weir_app {
     void *log_arg;
 };
 
-/* Runs the app: reads the options, checks every table (a mistake is named and ends the
- * start with status 78), listens, starts the workers and keeps them running until
- * SIGTERM or SIGINT. Returns the exit status. Call it once, from main. `--help` lists the
- * options with their defaults. */
+/* Runs the app: reads the options, checks every table, listens, starts the workers and
+ * keeps them running until SIGTERM or SIGINT. Call it once, from main, before any thread
+ * exists. Returns the exit status: 0 after a stop, 64 for a mistake on the command line,
+ * 71 where the system refuses something, 73 where it can't listen, 78 for a mistake in a
+ * table (sysexits.h); what is wrong is one line of the log.
+ *
+ * `--help` lists the options with their defaults, `--routes` every endpoint with its
+ * limits, `--check` only checks the tables. These print to standard output, which nothing
+ * else in the library does. */
 WEIR_API int weir_main(int argc, char **argv, const struct weir_app *app);
 
 #ifdef __cplusplus
