@@ -85,9 +85,11 @@ struct weir {
     unsigned captures_len;
     const char *allow; /* for 405 and OPTIONS */
 
-    /* Who asks. */
+    /* Who asks: from identity. */
     struct weir_caller caller;
-    const char *request_id;               /* NULL unless that filter runs */
+    const char *address_key; /* under which the remote address is counted: "192.0.2.1",
+                                "2001:db8::/64"; NULL before, and where there is none */
+    const char *request_id;  /* NULL unless that filter runs */
     const struct weir_decision *decision; /* NULL before, or where no rule applied */
 
     /* What goes out. */
