@@ -285,9 +285,11 @@ WEIR_API int weir_status(const struct weir *w);
 
 /* Sets a header, in place of all of that name; or adds a line. The name must be a token,
  * the value free of CR, LF, NUL and other control characters, without blanks at its ends
- * (RFC 9110 5.5). Status, the hop-by-hop fields and Content-Length are Weir's. False (and
- * logged) otherwise, when memory is short, or after the head has left. A NULL value
- * removes the header. Copies both. */
+ * (RFC 9110 5.5). Status, the hop-by-hop fields and Content-Length are Weir's;
+ * Content-Type, Location and Retry-After can't be added twice. False (and logged)
+ * otherwise, when memory is short, or after the head has left. A NULL value, or an empty
+ * one, which is the same in CGI (RFC 3875 section 6.3), removes the header; adding it
+ * adds nothing. Copies both. */
 WEIR_API bool weir_set_header(struct weir *w, const char *name, const char *value);
 WEIR_API bool weir_add_header(struct weir *w, const char *name, const char *value);
 
@@ -295,11 +297,13 @@ WEIR_API bool weir_add_header(struct weir *w, const char *name, const char *valu
 WEIR_API const char *weir_response_header(const struct weir *w, const char *name);
 
 /* Appends to the body. In a handler a large body leaves as it grows: the call then waits
- * for the client, never past the write deadline. False when the client is gone or
- * memory is short. */
+ * for the client, never past the write deadline. In a hook and in a .nonblocking handler
+ * it is collected, up to 4 MiB. False when the client is gone, memory is short, or the
+ * answer is complete. */
 WEIR_API bool weir_write(struct weir *w, const void *bytes, size_t len);
 
-/* Sends head and body so far; the response is committed by it. Only in a handler. */
+/* Sends head and body so far; the response is committed by it. Only in a handler that may
+ * block: false elsewhere, and as weir_write(). */
 WEIR_API bool weir_flush(struct weir *w);
 
 /* Whole answers: Content-Type and body; each returns the status, so that a handler ends
@@ -310,9 +314,10 @@ WEIR_API int weir_text(struct weir *w, int status, const char *text);
 WEIR_API int weir_html(struct weir *w, int status, const char *html);
 WEIR_API int weir_json(struct weir *w, int status, const char *format, ...);
 
-/* A problem body (RFC 9457): type about:blank, title the status phrase, the code, the
- * detail where not NULL, request_id where that filter ran. Returns the status. The codes
- * are stable words: BadRequest, NotFound, ... */
+/* A problem body (RFC 9457): type about:blank and the status phrase as title (for 429 the
+ * type of an exceeded quota), the code, the detail where not NULL, request_id where that
+ * filter ran. Returns the status. The codes are stable words: BadRequest, NotFound, ...
+ */
 WEIR_API int
 weir_problem(struct weir *w, int status, const char *code, const char *detail);
 
