@@ -4,7 +4,7 @@
  * for each kind), never a crash unless the lint filter was told to abort. What is found
  * without cost is reported always; the rest only for requests that lint is attached to.
  */
-#include "lint.h"
+#include "lint_watch.h"
 
 #include <stdlib.h>
 #include <string.h>

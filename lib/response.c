@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "field.h"
-#include "lint.h"
+#include "lint_watch.h"
 
 #define FIELDS_FIRST 16
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "life.h"
-#include "lint.h"
+#include "lint_watch.h"
 
 enum state {
     RUNNING,   /* not parked, nothing happened */
