@@ -1,0 +1,333 @@
+/* The shared-memory store: decides the rules of a request over the shared table.
+ *
+ * Each counter is read, decided on and written back by one compare-and-swap; the clock is
+ * read after the counter, so that no process that was stopped in between can bring an old
+ * time to a newer state. A refusal writes too: it marks the counter as one that must
+ * stay, and proves that what it was based on was true. Where counters are is
+ * shm_table.c's, what the numbers mean lib/limit's affair. Nothing here may block or
+ * allocate. */
+#include "store/shm.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "store/shm_stop.h"
+#include "store/shm_table.h"
+
+struct shm {
+    struct weir__shm_segment segment;
+};
+
+/* One rule of an ask while it is being decided. */
+struct turn {
+    const struct weir__limit *limit;
+    int64_t cost;
+    struct weir__shm_place place;
+    struct weir__word *at; /* the counter; NULL where it has none and needs none */
+    struct weir__word before, after;
+    struct weir_rule_answer answer;
+};
+
+static int64_t now_us(const struct weir__shm_segment *segment)
+{
+    int64_t now = weir__clock_now_us() - segment->header->epoch_us;
+    return now > 1 ? now : 1;
+}
+
+static struct turn turn_of(const struct weir__shm_segment *segment,
+                           const struct weir_store_item *item)
+{
+    return (struct turn){
+        .limit = item->compiled,
+        .cost = item->cost > 0 ? item->cost : 0,
+        .place = weir__shm_place(segment, item->subject, item->subject_len, item->tail),
+    };
+}
+
+/* ---- one rule ---------------------------------------------------------------------- */
+
+/* Reads the counter and decides on it: at, before and after, answer. True where it was
+ * found as it is told; false to try again. */
+static bool look(const struct weir__shm_segment *segment, struct turn *turn)
+{
+    struct weir__limit_state unused = { 0, 0 }, state;
+    turn->at = weir__shm_find(&turn->place);
+    turn->before = turn->at ? weir__word_guess(turn->at)
+                            : weir__word_make(turn->place.tag, unused, 0);
+    if (weir__word_tag(turn->before.hi) != turn->place.tag)
+        return false;
+    int64_t now = now_us(segment);
+    weir__limit_decide(turn->limit,
+                       weir__word_state(turn->before),
+                       turn->cost,
+                       now,
+                       &state,
+                       &turn->answer);
+    /* A cost above the max says nothing of how much its caller has used. */
+    unsigned level = turn->answer.allowed || turn->answer.never
+                         ? weir__limit_level(turn->limit, state, now)
+                         : WEIR__LEVEL_REFUSED;
+    turn->after = weir__word_make(turn->place.tag, state, level);
+    return true;
+}
+
+/* Decides one rule without charging it. A refusal is true: it was confirmed. */
+static void check(const struct weir__shm_segment *segment, struct turn *turn)
+{
+    for (;;) {
+        if (!look(segment, turn))
+            continue;
+        if (!turn->at || turn->answer.allowed)
+            return;
+        if (weir__word_swap(turn->at, turn->before, turn->after))
+            return;
+    }
+}
+
+/* Decides one rule and charges it where it admits. */
+static void
+charge(const struct weir__shm_segment *segment, struct turn *turn, const char *tail)
+{
+    for (;;) {
+        if (!look(segment, turn))
+            continue;
+        if (turn->answer.allowed ? turn->cost == 0 : !turn->at)
+            return;
+        WEIR__STOP(WEIR__STOP_DECIDED);
+        if (turn->at) {
+            if (!weir__word_swap(turn->at, turn->before, turn->after))
+                continue;
+            WEIR__STOP(WEIR__STOP_CHARGED);
+            return;
+        }
+        /* Where its own bucket is full of callers who are being refused, a newcomer
+         * shares one counter with all others of its rule to whom that happens. */
+        if (!weir__shm_insert(&turn->place, now_us(segment)))
+            turn->place = weir__shm_overflow_place(segment, tail);
+    }
+}
+
+/* Takes back a charge; charged is the state right after it. Nothing where the counter has
+ * been evicted since. */
+static void give_back(const struct weir__shm_segment *segment,
+                      const struct weir__shm_place *place,
+                      const struct weir__limit *limit,
+                      int64_t cost,
+                      struct weir__limit_state charged)
+{
+    for (;;) {
+        struct weir__word *at = weir__shm_find(place);
+        if (!at)
+            return;
+        struct weir__word before = weir__word_guess(at);
+        if (weir__word_tag(before.hi) != place->tag)
+            continue;
+        int64_t now = now_us(segment);
+        struct weir__limit_state state =
+            weir__limit_refund(limit, weir__word_state(before), cost, charged, now);
+        struct weir__word after =
+            weir__word_make(place->tag, state, weir__limit_level(limit, state, now));
+        if (weir__word_swap(at, before, after))
+            return;
+    }
+}
+
+/* ---- the rules of a request -------------------------------------------------------- */
+
+/* In the order of the counters' addresses: requests that share some of their rules then
+ * charge those in the same order, and the one that comes first to the first of them comes
+ * first to all. */
+static void sort_by_address(const struct turn *turns, unsigned len, unsigned *ret_order)
+{
+    for (unsigned i = 0; i < len; i++) {
+        unsigned at = i;
+        const struct weir__shm_place *own = &turns[i].place;
+        for (; at > 0; at--) {
+            const struct weir__shm_place *other = &turns[ret_order[at - 1]].place;
+            if (other->bucket < own->bucket ||
+                (other->bucket == own->bucket && other->tag <= own->tag))
+                break;
+            ret_order[at] = ret_order[at - 1];
+        }
+        ret_order[at] = i;
+    }
+}
+
+static void undo(const struct weir__shm_segment *segment, struct turn *turn)
+{
+    if (turn->cost == 0)
+        return;
+    if (weir__word_swap(turn->at, turn->after, turn->before))
+        return; /* nobody came between: as if it had never been */
+    give_back(
+        segment, &turn->place, turn->limit, turn->cost, weir__word_state(turn->after));
+}
+
+/* Charges all, or none and returns false. */
+static bool charge_all(const struct weir__shm_segment *segment,
+                       const struct weir_store_ask *ask,
+                       struct turn *turns)
+{
+    unsigned order[WEIR_RULES_MAX];
+    sort_by_address(turns, ask->items_len, order);
+    for (unsigned i = 0; i < ask->items_len; i++) {
+        struct turn *turn = &turns[order[i]];
+        charge(segment, turn, ask->items[order[i]].tail);
+        if (turn->answer.allowed) {
+            WEIR__STOP(WEIR__STOP_BETWEEN);
+            continue;
+        }
+        while (i-- > 0) {
+            undo(segment, &turns[order[i]]);
+            WEIR__STOP(WEIR__STOP_UNDOING);
+        }
+        return false;
+    }
+    return true;
+}
+
+static bool
+check_all(const struct weir__shm_segment *segment, struct turn *turns, unsigned len)
+{
+    bool allowed = true;
+    for (unsigned i = 0; i < len; i++) {
+        check(segment, &turns[i]);
+        allowed = allowed && turns[i].answer.allowed;
+    }
+    return allowed;
+}
+
+/* In a refused request a rule that would have admitted says what it has left, uncharged.
+ */
+static void tell_uncharged(const struct weir__shm_segment *segment, struct turn *turn)
+{
+    struct turn asking = *turn;
+    asking.cost = 0;
+    while (!look(segment, &asking))
+        ;
+    turn->answer = asking.answer;
+    turn->answer.allowed = true;
+    turn->answer.never = false;
+    turn->answer.retry_us = 0;
+    turn->answer.cost = turn->cost;
+}
+
+static bool decide_several(const struct weir__shm_segment *segment,
+                           const struct weir_store_ask *ask,
+                           struct turn *turns)
+{
+    if (check_all(segment, turns, ask->items_len) && charge_all(segment, ask, turns))
+        return true;
+    for (unsigned i = 0; i < ask->items_len; i++)
+        if (turns[i].answer.allowed)
+            tell_uncharged(segment, &turns[i]);
+    return false;
+}
+
+static enum weir_store_result shm_decide(void *self, struct weir_store_ask *ask)
+{
+    const struct weir__shm_segment *segment = &((struct shm *)self)->segment;
+    struct turn turns[WEIR_RULES_MAX];
+    for (unsigned i = 0; i < ask->items_len; i++)
+        turns[i] = turn_of(segment, &ask->items[i]);
+
+    bool allowed;
+    if (ask->items_len == 1) {
+        charge(segment, &turns[0], ask->items[0].tail);
+        allowed = turns[0].answer.allowed;
+    } else {
+        allowed = decide_several(segment, ask, turns);
+    }
+
+    ask->decision.allowed = allowed;
+    ask->decision.source = WEIR_SOURCE_SHM;
+    ask->decision.rules_len = ask->items_len;
+    for (unsigned i = 0; i < ask->items_len; i++) {
+        struct weir__limit_state charged = weir__word_state(turns[i].after);
+        ask->decision.rules[i] = turns[i].answer;
+        ask->decision.rules[i].rule = ask->items[i].rule;
+        ask->receipts[i] = (struct weir_receipt){
+            .charged = allowed && turns[i].cost > 0,
+            .cost = turns[i].cost,
+            .mark = { charged.time_us, charged.value, turns[i].place.overflow },
+        };
+    }
+    return WEIR_STORE_READY;
+}
+
+static void shm_refund(void *self, struct weir_store_ask *ask)
+{
+    const struct weir__shm_segment *segment = &((struct shm *)self)->segment;
+    for (unsigned i = 0; i < ask->items_len; i++) {
+        const struct weir_store_item *item = &ask->items[i];
+        struct weir_receipt *receipt = &ask->receipts[i];
+        if (!receipt->charged)
+            continue;
+        struct weir__shm_place place =
+            receipt->mark[2]
+                ? weir__shm_overflow_place(segment, item->tail)
+                : weir__shm_place(segment, item->subject, item->subject_len, item->tail);
+        struct weir__limit_state charged = { receipt->mark[0], receipt->mark[1] };
+        give_back(segment, &place, item->compiled, receipt->cost, charged);
+        receipt->charged = false;
+    }
+}
+
+/* ---- its life ---------------------------------------------------------------------- */
+
+static bool
+shm_worker_start(void *self, struct weir_worker *worker, struct weir_error *ret_error)
+{
+    (void)worker;
+    (void)ret_error;
+    weir__shm_segment_touch(&((struct shm *)self)->segment);
+    return true;
+}
+
+static void shm_destroy(void *self)
+{
+    weir__shm_segment_destroy(&((struct shm *)self)->segment);
+    free(self);
+}
+
+static const struct weir_store_ops shm_ops = {
+    .name = "shm",
+    .worker_start = shm_worker_start,
+    .decide = shm_decide,
+    .refund = shm_refund,
+    .destroy = shm_destroy,
+};
+
+struct weir_store *weir__shm_create_at(const struct weir_shm_options *options,
+                                       const char *path,
+                                       struct weir_error *ret_error)
+{
+    struct weir_store *store = malloc(sizeof *store);
+    struct shm *shm = malloc(sizeof *shm);
+    if (!store || !shm) {
+        weir__error(ret_error, "shared memory: out of memory");
+        goto free_both;
+    }
+    size_t entries = options ? options->entries : 0;
+    if (!weir__shm_segment_create(entries, path, &shm->segment, ret_error))
+        goto free_both;
+    *store = (struct weir_store){ .ops = &shm_ops, .self = shm };
+    return store;
+
+free_both:
+    free(shm);
+    free(store);
+    return NULL;
+}
+
+struct weir_store *weir_shm_create(const struct weir_shm_options *options,
+                                   struct weir_error *ret_error)
+{
+    return weir__shm_create_at(options, NULL, ret_error);
+}
+
+const struct weir__shm_segment *weir__shm_segment_of(const struct weir_store *store)
+{
+    return &((const struct shm *)store->self)->segment;
+}

@@ -1,0 +1,17 @@
+/* The shared-memory store, as the library itself sees it; apps call weir_shm_create(). */
+#ifndef WEIR_STORE_SHM_H
+#define WEIR_STORE_SHM_H
+
+#include <weir/store.h>
+
+struct weir__shm_segment;
+
+/* As weir_shm_create(); path as in weir__shm_segment_create(). */
+struct weir_store *weir__shm_create_at(const struct weir_shm_options *options,
+                                       const char *path,
+                                       struct weir_error *ret_error);
+
+/* The memory of a store that one of the two made. Valid as long as the store. */
+const struct weir__shm_segment *weir__shm_segment_of(const struct weir_store *store);
+
+#endif
