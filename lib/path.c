@@ -181,7 +181,7 @@ bool weir__path_decode(const char *piece, size_t len, char *ret_text)
             continue;
         }
         int byte = weir__percent_value(piece, end);
-        if (byte <= 0)
+        if (byte < 0)
             return false;
         *to++ = (char)byte;
         piece += 3;

@@ -5,7 +5,12 @@
 static enum weir__cookie_result
 find(const char *header, const char *name, struct weir__span *ret_value)
 {
-    return weir__cookie_find(header, strlen(header), name, ret_value);
+    static char *exact; /* without a NUL behind it */
+    size_t len = strlen(header);
+    free(exact);
+    exact = malloc(len ? len : 1);
+    memcpy(exact, header, len);
+    return weir__cookie_find(exact, len, name, ret_value);
 }
 
 /* What a row of the table means for a lookup that never guesses. */
@@ -60,6 +65,8 @@ Test(cookie, odd_forms_have_one_fixed_result)
     expect("sid=", "");
     expect("\tsid\t=\tB\t", "B");
     cr_assert_eq(find("sid=; sid=B", "sid", &value), WEIR__COOKIE_AMBIGUOUS);
+    cr_assert_eq(find("sid=ab; sid=a", "sid", &value), WEIR__COOKIE_AMBIGUOUS);
+    cr_assert_eq(find("sid=a; sid=ab", "sid", &value), WEIR__COOKIE_AMBIGUOUS);
     cr_assert_eq(find("SID=B", "sid", &value), WEIR__COOKIE_ABSENT);
     cr_assert_eq(find("sid", "sid", &value), WEIR__COOKIE_ABSENT);
     cr_assert_eq(find(";", "sid", &value), WEIR__COOKIE_ABSENT);

@@ -197,12 +197,9 @@ Test(fcgi_pairs, refuses_a_stream_that_ends_inside_a_pair)
 
 Test(fcgi_pairs, lengths_that_overflow_are_too_large_and_reserve_nothing)
 {
-    const char *huge[] = { "ffffffffffffffff",
-                           "c0000000c0000000",
-                           "ffffffff00",
-                           "01ffffffff",
-                           "80002001"
-                           "01" };
+    const char *huge[] = {
+        "ffffffffffffffff", "c0000000c0000000", "ffffffff00", "01ffffffff", "8000200101"
+    };
     for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++) {
         struct fixture f;
         size_t len;
@@ -221,6 +218,8 @@ Test(fcgi_pairs, lengths_that_overflow_are_too_large_and_reserve_nothing)
     /* With caps that nothing reaches the sum is still made in 64 bits. */
     struct weir__fcgi_caps none = { SIZE_MAX, SIZE_MAX, 10 };
     cr_assert_eq(result_of("ffffffffffffffff", &none), WEIR__FCGI_PAIRS_NO_MEMORY);
+    struct weir__fcgi_caps few = { 100, SIZE_MAX, 10 };
+    cr_assert_eq(result_of("01014142ffffffffffffffff", &few), WEIR__FCGI_PAIRS_TOO_LARGE);
 }
 
 Test(fcgi_pairs, each_cap_holds_exactly)

@@ -24,6 +24,7 @@ Test(query, finds_whole_names)
     cr_assert_str_eq(value_of("a=1&b=2", "a"), "1");
     cr_assert_str_eq(value_of("a=1&b=2", "b"), "2");
     cr_assert_str_eq(value_of("ab=1&ba=2", "a"), "(none)");
+    cr_assert_str_eq(value_of("a=1", "ab"), "(none)");
     cr_assert_str_eq(value_of("A=1", "a"), "(none)");
     cr_assert_str_eq(value_of("x=a=1", "a"), "(none)");
     cr_assert_str_eq(value_of("", "a"), "(none)");

@@ -54,3 +54,18 @@ Test(utf8, takes_text_and_refuses_pieces_of_it)
     cr_assert_not(valid("\xff", 1));
     cr_assert_not(valid("\xf8\x88\x80\x80\x80", 5));
 }
+
+Test(utf8, every_following_byte_is_checked)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        bool follows = byte >= 0x80 && byte <= 0xbf;
+        char two[] = { '\xc3', (char)byte };
+        char three[] = { '\xe1', '\x82', (char)byte };
+        char four[] = { '\xf1', '\x9f', (char)byte, '\x80' };
+        char last[] = { '\xf1', '\x9f', '\x80', (char)byte };
+        cr_assert_eq(valid(two, 2), follows);
+        cr_assert_eq(valid(three, 3), follows);
+        cr_assert_eq(valid(four, 4), follows);
+        cr_assert_eq(valid(last, 4), follows);
+    }
+}
