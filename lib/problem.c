@@ -150,7 +150,8 @@ static const char *title_of(const struct weir__problem *problem)
 static void put_problem(struct writer *to, const struct weir__problem *problem)
 {
     put_member(to, "\"type\":", problem->status == 429 ? QUOTA_TYPE : "about:blank");
-    put_member(to, ",\"title\":", title_of(problem));
+    if (*title_of(problem))
+        put_member(to, ",\"title\":", title_of(problem));
     put_number(to, ",\"status\":", problem->status);
     size_t before = to->buf->len;
     put_text(to, ",\"detail\":\"");
@@ -173,7 +174,7 @@ static void put_response_status(struct writer *to, const struct weir__problem *p
     put_member(to, "\"errorCode\":", problem->code);
     put_text(to, ",\"message\":\"");
     if (!put_detail(to, problem))
-        put_escaped(to, title_of(problem));
+        put_escaped(to, *title_of(problem) ? title_of(problem) : problem->code);
     put_text(to, "\"}");
 }
 
