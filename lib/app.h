@@ -15,7 +15,8 @@ struct weir__router; /* router.h */
 /* One filter of the chain. */
 struct weir__stage {
     const struct weir_filter *filter;
-    void *self;         /* what its start made, else its options */
+    void *made;         /* by its start, for its stop; NULL where that made nothing */
+    const void *self;   /* for its hooks: made, else its options */
     size_t slot_offset; /* into a request's slots */
 };
 
@@ -32,6 +33,7 @@ struct weir__app {
     unsigned stages_len;
     struct weir__stage stages[WEIR__STAGES_MAX];
     size_t slots_bytes;
+    bool limited; /* a filter provides "ratelimit" */
 };
 
 /* Checks every table of declared and freezes it. store may be NULL: then the declared

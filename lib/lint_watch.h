@@ -1,7 +1,7 @@
 /* The rules of the chain, watched: what life.c, wait.c and response.c report, and what
  * the lint filter adds to it. Without that filter a hook costs one comparison. */
-#ifndef WEIR_LINT_H
-#define WEIR_LINT_H
+#ifndef WEIR_LINT_WATCH_H
+#define WEIR_LINT_WATCH_H
 
 #include "request.h"
 

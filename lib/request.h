@@ -50,7 +50,7 @@ struct weir__refusal {
 };
 
 struct weir__transport_ops;
-struct weir__lint;    /* lint.h */
+struct weir__lint;    /* lint_watch.h */
 struct weir__blocked; /* wait.h */
 
 struct weir {
@@ -89,7 +89,9 @@ struct weir {
     struct weir_caller caller;
     const char *address_key; /* under which the remote address is counted: "192.0.2.1",
                                 "2001:db8::/64"; NULL before, and where there is none */
-    const char *request_id;  /* NULL unless that filter runs */
+    const struct weir_decision *refused;  /* the address alone is over a limit: identity
+                                             looked no further; NULL: it isn't */
+    const char *request_id;               /* NULL unless that filter runs */
     const struct weir_decision *decision; /* NULL before, or where no rule applied */
 
     /* What goes out. */

@@ -37,6 +37,9 @@ extern "C" {
 
 #define WEIR_VERSION "0.1.0"
 
+/* An option that is on or off, where zero is the default that its comment states. */
+enum weir_switch { WEIR_SWITCH_DEFAULT, WEIR_ON, WEIR_OFF };
+
 /* ---- errors and the log ------------------------------------------------------------ */
 
 /* A text for people about a mistake at start: the first one wins. Zero it before use. */
@@ -373,7 +376,7 @@ struct weir_filter {
                   const void *options,
                   void **ret_self,
                   struct weir_error *ret_error);
-    void (*stop)(void *self); /* frees what start made */
+    void (*stop)(void *self); /* frees what start made (NULL where it made nothing) */
 
     weir_step_fn *before; /* on the way in */
     weir_step_fn *commit; /* once, before the first byte leaves: the last chance to edit
