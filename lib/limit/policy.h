@@ -7,6 +7,8 @@
 
 struct weir__policy;
 
+#define WEIR__POLICY_UNMATCHED SIZE_MAX /* as an endpoint's index */
+
 /* One rule where it applies. */
 struct weir__policy_rule {
     struct weir__limit limit; /* limit.rule is the declared one */
@@ -19,14 +21,31 @@ struct weir__policy_entry {
     const struct weir__policy_rule *rules[WEIR_RULES_MAX];
 };
 
-/* Checks all rules of declared. False with a text that names endpoint, rule and field. */
+/* Checks all rules of declared and works out the tails of their keys, bucket, rule name
+ * and algorithm's tag with colons between them. The bucket is
+ *
+ *   the rule's own `bucket`, where it has one
+ *   else the endpoint's pattern, {city} written as :city, for the endpoint's own rules
+ * and for the default rules (a literal segment that begins with a colon gets a second
+ * one)
+ *   "*" for the default rules on requests that match no endpoint: one for all of them
+ *   "@global" for the global rules
+ *
+ * No two of these can be the same text: a `bucket` has none of the characters blank, '*'
+ * and '@'. An endpoint's rules stand in the place of the default ones; the global ones
+ * come on top; WEIR_UNLIMITED switches off all.
+ *
+ * False with a text that names endpoint, rule and field: a rule that
+ * weir__limit_compile() refuses, two of one name or more than WEIR_RULES_MAX that meet in
+ * one request, rules of one name and `bucket` whose numbers differ, WEIR_UNLIMITED among
+ * other rules or as global rule. */
 bool weir__policy_create(const struct weir_app *declared,
                          struct weir__policy **ret_policy,
                          struct weir_error *ret_error);
 void weir__policy_destroy(struct weir__policy *policy); /* takes NULL */
 
 /* What applies to the endpoint of that index in the declared table, or to unmatched
- * requests (SIZE_MAX). Never NULL. Any thread. */
+ * requests (WEIR__POLICY_UNMATCHED). Never NULL. Any thread. */
 const struct weir__policy_entry *weir__policy_find(const struct weir__policy *policy,
                                                    size_t endpoint_index);
 
