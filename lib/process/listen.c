@@ -20,8 +20,7 @@
 
 #define PASSED_FIRST 3 /* where systemd's descriptors begin: sd_listen_fds(3) */
 
-/* ---- addresses ------------------------------------------------------------------------
- */
+/* ---- addresses ------------------------------------------------------------------- */
 
 static bool parse_unix(const char *text,
                        const char *path,
@@ -143,8 +142,7 @@ void weir__listen_text(int fd, char *text, size_t size)
         snprintf(text, size, "descriptor %d", fd);
 }
 
-/* ---- one socket -----------------------------------------------------------------------
- */
+/* ---- one socket ------------------------------------------------------------------ */
 
 static bool open_tcp(const char *text,
                      const struct weir__listen_address *address,
@@ -210,8 +208,7 @@ add_passed(int fd, struct weir__listeners *listeners, struct weir_error *ret_err
     return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 static bool open_named(const struct weir__options *options,
                        struct weir__listeners *listeners,
