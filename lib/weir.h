@@ -405,6 +405,10 @@ struct weir_use {
 /* A chain, in order, ended by an empty entry. */
 #define WEIR_CHAIN(...) ((const struct weir_use[]){ __VA_ARGS__, { NULL, NULL } })
 
+/* What an app without a chain of its own has: identity, ratelimit, both without options.
+ */
+extern WEIR_API const struct weir_use *const weir_chain_default;
+
 /* What a filter or handler can do against the rules of the chain. Each is logged, at most
  * once a second; where the chain has the lint filter, which also finds what costs time to
  * find, it is told as well. A hook that breaks a rule of its verdict is taken as FAIL. */

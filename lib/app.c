@@ -1,0 +1,119 @@
+/* Makes of an app's tables what the workers run on, and takes it apart again.
+ *
+ * Every mistake that a table can hold is found here or below, before anything listens;
+ * what is created here is only read afterwards. */
+#include "app.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "chain.h"
+#include "limit/policy.h"
+#include "router.h"
+
+/* One struct that the app fills in: its size there and here. */
+struct layout {
+    const char *name;
+    size_t app_bytes, our_bytes;
+};
+
+static bool check_abi(const struct weir_abi *abi, struct weir_error *ret_error)
+{
+    const struct layout layouts[] = {
+        { "weir_app", abi->app, sizeof(struct weir_app) },
+        { "weir_endpoint", abi->endpoint, sizeof(struct weir_endpoint) },
+        { "weir_rule", abi->rule, sizeof(struct weir_rule) },
+        { "weir_filter", abi->filter, sizeof(struct weir_filter) },
+        { "weir_use", abi->use, sizeof(struct weir_use) },
+        { "weir_option", abi->option, sizeof(struct weir_option) },
+    };
+    if (abi->app == 0)
+        return weir__error(ret_error, "app: WEIR_ABI is missing");
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].app_bytes != layouts[i].our_bytes)
+            return weir__error(ret_error,
+                               "app: struct %s has %zu bytes in the app and %zu in the "
+                               "library: they were built against different headers",
+                               layouts[i].name,
+                               layouts[i].app_bytes,
+                               layouts[i].our_bytes);
+    return true;
+}
+
+static bool check_endpoints(struct weir__app *app, struct weir_error *ret_error)
+{
+    const struct weir_endpoint *endpoint = app->declared->endpoints;
+    if (!endpoint)
+        return weir__error(ret_error, "app: no endpoints");
+    for (; endpoint->pattern; endpoint++)
+        if (!endpoint->handler)
+            return weir__error(
+                ret_error, "endpoint \"%s\": no handler", endpoint->pattern);
+    app->endpoints_len = (size_t)(endpoint - app->declared->endpoints);
+    return true;
+}
+
+static struct weir_store *make_shm(const struct weir__options *options,
+                                   struct weir_error *ret_error)
+{
+    return weir_shm_create(&(struct weir_shm_options){ .entries = options->shm_entries },
+                           ret_error);
+}
+
+static bool is_shm(const struct weir_store *store)
+{
+    return strcmp(store->ops->name, "shm") == 0;
+}
+
+/* A store elsewhere can be away: what its rules do locally then needs shared memory. */
+static bool
+open_stores(struct weir__app *app, struct weir_store *store, struct weir_error *ret_error)
+{
+    app->store = store ? store : app->declared->store;
+    if (!app->store) {
+        app->store = make_shm(app->options, ret_error);
+        app->store_is_ours = true;
+    } else if (!is_shm(app->store)) {
+        app->fallback = make_shm(app->options, ret_error);
+        return app->fallback != NULL;
+    }
+    return app->store != NULL;
+}
+
+bool weir__app_create(const struct weir_app *declared,
+                      const struct weir__options *options,
+                      struct weir_store *store,
+                      struct weir__app **ret_app,
+                      struct weir_error *ret_error)
+{
+    if (!check_abi(&declared->abi, ret_error))
+        return false;
+    struct weir__app *app = calloc(1, sizeof *app);
+    if (!app)
+        return weir__error(ret_error, "app: out of memory");
+    app->declared = declared;
+    app->options = options;
+    if (!check_endpoints(app, ret_error) ||
+        !weir__router_create(declared->endpoints, &app->router, ret_error) ||
+        !weir__policy_create(declared, &app->policy, ret_error) ||
+        !open_stores(app, store, ret_error) || !weir__chain_start(app, ret_error)) {
+        weir__app_destroy(app);
+        return false;
+    }
+    *ret_app = app;
+    return true;
+}
+
+void weir__app_destroy(struct weir__app *app)
+{
+    if (!app)
+        return;
+    weir__chain_stop(app);
+    weir_store_destroy(app->fallback);
+    if (app->store_is_ours)
+        weir_store_destroy(app->store);
+    weir__policy_destroy(app->policy);
+    weir__router_destroy(app->router);
+    free(app);
+}

@@ -1,0 +1,167 @@
+/* Puts the rules of a request to a store and takes the answer, or gives it up.
+ *
+ * A store that answers later owns the question until it has: one that comes after its
+ * deadline finds no request any more, so the question lives on the heap then and the
+ * answer itself clears it away, giving back what it took. Nothing here decides what an
+ * answer means (filters/ratelimit.c). */
+#include "question.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { OPEN, ANSWERED, ABANDONED };
+
+/* How long a wake that is on its way may take. It always comes. */
+#define WAKE_US WEIR_SECONDS(1)
+
+/* Units that the request costs under the rule. */
+static int64_t cost_of(struct weir *w, const struct weir_rule *rule)
+{
+    static struct weir__log_kind kind;
+    if (!rule->cost_fn)
+        return rule->cost ? rule->cost : 1;
+    int64_t cost = rule->cost_fn(w);
+    if (cost >= 0)
+        return cost;
+    weir__log_limited(&kind,
+                      WEIR_LOG_ERROR,
+                      "rule %s: its cost function gave %lld; 1 is taken",
+                      rule->name,
+                      (long long)cost);
+    return 1;
+}
+
+/* The rules that count alike share a subject's text. */
+static void add(struct weir__question *question,
+                const struct weir__policy_rule *rule,
+                enum weir__question_about about)
+{
+    struct weir *w = question->w;
+    const struct weir_rule *declared = rule->limit.rule;
+    struct weir_store_item *item = &question->ask.items[question->ask.items_len++];
+    char *subject = question->subjects[declared->by];
+    unsigned len = 0;
+    for (struct weir_store_item *other = question->ask.items; other < item; other++)
+        if (other->subject == subject)
+            len = other->subject_len;
+    if (len == 0)
+        len = (unsigned)weir__subject(declared->by, &w->caller, w->address_key, subject);
+    *item = (struct weir_store_item){
+        .rule = declared,
+        .compiled = &rule->limit,
+        .subject = subject,
+        .subject_len = len,
+        .tail = rule->tail,
+        .cost = about == WEIR__ABOUT_ADDRESS ? 0 : cost_of(w, declared),
+    };
+}
+
+/* Only called where decide() said PENDING, once. Any thread. */
+static void done(struct weir_store_ask *ask)
+{
+    struct weir__question *question = ask->arg;
+    int open = OPEN;
+    if (atomic_compare_exchange_strong(&question->state, &open, ANSWERED)) {
+        weir_wake(question->w);
+        return;
+    }
+    weir__question_refund(question);
+    weir__question_destroy(question);
+}
+
+static bool is_about(const struct weir_rule *rule, enum weir__question_about about)
+{
+    switch (about) {
+    case WEIR__ABOUT_LOCAL:
+        return rule->on_store_error == WEIR_LOCAL;
+    case WEIR__ABOUT_ADDRESS:
+        /* A look tells the wait for one unit, which is early for a request of more. */
+        return rule->by == WEIR_BY_IP && !rule->cost_fn && rule->cost <= 1;
+    case WEIR__ABOUT_ALL:
+        break;
+    }
+    return true;
+}
+
+struct weir__question *weir__question_create(struct weir *w,
+                                             struct weir_store *store,
+                                             enum weir__question_about about,
+                                             int64_t deadline_us)
+{
+    const struct weir__policy_entry *entry =
+        weir__policy_find(w->app->policy, w->endpoint_index);
+    bool on_heap = store->ops->may_pend;
+    struct weir__question *question =
+        on_heap ? malloc(sizeof *question) : weir_alloc(w, sizeof *question);
+    if (!question)
+        return NULL;
+    question->store = store;
+    question->w = w;
+    question->on_heap = on_heap;
+    atomic_init(&question->state, OPEN);
+    question->ask.items_len = 0;
+    question->ask.deadline_us = weir__clock_now_us() + deadline_us;
+    question->ask.done = done;
+    question->ask.arg = question;
+    question->ask.result = WEIR_STORE_UNAVAILABLE;
+    question->ask.decision.rules_len = 0;
+    for (unsigned i = 0; i < entry->rules_len; i++) {
+        question->ask.receipts[i].charged = false;
+        if (is_about(entry->rules[i]->limit.rule, about))
+            add(question, entry->rules[i], about);
+    }
+    return question;
+}
+
+enum weir_store_result weir__question_put(struct weir__question *question)
+{
+    struct weir_store *store = question->store;
+    enum weir_store_result result = store->ops->decide(store->self, &question->ask);
+    /* A pending question may have been answered already: it must not be written to. */
+    if (result != WEIR_STORE_PENDING)
+        question->ask.result = result;
+    return result;
+}
+
+enum weir__question_state weir__question_look(struct weir__question *question,
+                                              bool timed_out)
+{
+    int open = OPEN;
+    if (!timed_out)
+        return atomic_load(&question->state) == OPEN ? WEIR__QUESTION_OPEN
+                                                     : WEIR__QUESTION_ANSWERED;
+    if (atomic_compare_exchange_strong(&question->state, &open, ABANDONED))
+        return WEIR__QUESTION_LOST;
+    /* The answer is there, but its wake is still on the way: the request must not move on
+     * before it has come, or it would hit whatever the request does then. */
+    return WEIR__QUESTION_OPEN;
+}
+
+int64_t weir__question_left_us(const struct weir__question *question, bool timed_out)
+{
+    if (timed_out)
+        return WAKE_US;
+    int64_t left_us = question->ask.deadline_us - weir__clock_now_us();
+    return left_us > 0 ? left_us : 1;
+}
+
+void weir__question_refund(struct weir__question *question)
+{
+    struct weir_store *store = question->store;
+    if (question->ask.result != WEIR_STORE_READY || !store->ops->refund)
+        return;
+    for (unsigned i = 0; i < question->ask.items_len; i++) {
+        if (question->ask.receipts[i].charged) {
+            store->ops->refund(store->self, &question->ask);
+            return;
+        }
+    }
+}
+
+void weir__question_destroy(struct weir__question *question)
+{
+    if (question && question->on_heap)
+        free(question);
+}
