@@ -62,8 +62,15 @@ wanted() {
 build_all() {
     if [[ ! -f $build/build.ninja ]]; then
         meson setup "$build" >"$work/build" 2>&1 || build_failed
+    elif [[ $(build_option tests) == false ]]; then # set up by demo_app/run.sh
+        meson configure "$build" -Dtests=true >"$work/build" 2>&1 || build_failed
     fi
     ninja -C "$build" >"$work/build" 2>&1 || build_failed
+}
+
+build_option() { # NAME
+    meson introspect --buildoptions "$build" | jq -r --arg name "$1" \
+        '.[] | select(.name == $name) | .value'
 }
 
 build_failed() {

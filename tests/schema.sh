@@ -3,7 +3,8 @@
 #
 #   schema.sh DATA_FOLDER
 set -eu
-exec python3 - "$1" <<'PYTHON'
+# Debian's Python, which has the validator.
+exec /usr/bin/python3 - "$1" <<'PYTHON'
 import json
 import pathlib
 import sys
