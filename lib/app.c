@@ -18,7 +18,7 @@ struct layout {
     size_t app_bytes, our_bytes;
 };
 
-static bool check_abi(const struct weir_abi *abi, struct weir_error *ret_error)
+bool weir__app_check_abi(const struct weir_abi *abi, struct weir_error *ret_error)
 {
     const struct layout layouts[] = {
         { "weir_app", abi->app, sizeof(struct weir_app) },
@@ -87,7 +87,7 @@ bool weir__app_create(const struct weir_app *declared,
                       struct weir__app **ret_app,
                       struct weir_error *ret_error)
 {
-    if (!check_abi(&declared->abi, ret_error))
+    if (!weir__app_check_abi(&declared->abi, ret_error))
         return false;
     struct weir__app *app = calloc(1, sizeof *app);
     if (!app)

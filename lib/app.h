@@ -45,6 +45,10 @@ bool weir__app_create(const struct weir_app *declared,
                       struct weir__app **ret_app,
                       struct weir_error *ret_error);
 
+/* Whether the app was compiled against this layout of the structs that it fills in; the
+ * check that weir__app_create() begins with, for who reads a table before. Any thread. */
+bool weir__app_check_abi(const struct weir_abi *abi, struct weir_error *ret_error);
+
 /* Stops the filters, frees everything; takes NULL. */
 void weir__app_destroy(struct weir__app *app);
 
