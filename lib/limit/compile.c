@@ -11,9 +11,7 @@ __extension__ typedef __int128 wide;
 
 #define WORD_MAX 64 /* bytes of a rule's or a bucket's name */
 
-/* A word for keys and headers: no colon, so that a key can be taken apart, and no brace,
- * so that it can't choose a Redis slot. */
-static bool is_word(const char *text)
+bool weir__limit_is_word(const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789._-";
@@ -25,10 +23,10 @@ static bool check_words(const struct weir_rule *rule, struct weir_error *ret_err
 {
     if (!rule->name)
         return weir__error(ret_error, "name: missing");
-    if (!is_word(rule->name))
+    if (!weir__limit_is_word(rule->name))
         return weir__error(
             ret_error, "name: \"%.80s\" is not 1 to 64 of [A-Za-z0-9._-]", rule->name);
-    if (rule->bucket && !is_word(rule->bucket))
+    if (rule->bucket && !weir__limit_is_word(rule->bucket))
         return weir__error(ret_error,
                            "bucket: \"%.80s\" is not 1 to 64 of [A-Za-z0-9._-]",
                            rule->bucket);

@@ -41,6 +41,11 @@ struct weir__limit_state {
     int64_t value;
 };
 
+/* Whether text is 1 to 64 of [A-Za-z0-9._-], as names and buckets have to be: no colon,
+ * so that a key can be taken apart, and no brace, so that it can't choose a Redis slot.
+ */
+bool weir__limit_is_word(const char *text);
+
 /* Checks one rule and works out *ret. False with a text that names the field where it is
  * a mistake: no name or a bad one, window 0 or too long, negative or too large max,
  * constant cost negative or above max, bucket with bad bytes. Pure; any thread. */

@@ -253,21 +253,49 @@ static bool make_entries(struct maker *maker)
         maker, NULL, WORD_UNMATCHED, &policy->entries[policy->endpoints_len]);
 }
 
+/* Hands the policy out, or frees what of it was made. */
+static bool finish(struct maker *maker, bool made, struct weir__policy **ret_policy)
+{
+    if (!made) {
+        weir__policy_destroy(maker->policy);
+        return false;
+    }
+    *ret_policy = maker->policy;
+    return true;
+}
+
+static bool begin(struct maker *maker)
+{
+    maker->policy = calloc(1, sizeof *maker->policy);
+    if (!maker->policy)
+        return no_memory(maker);
+    weir__arena_init(&maker->policy->arena, SIZE_MAX, BLOCK_BYTES);
+    return true;
+}
+
 bool weir__policy_create(const struct weir_app *declared,
                          struct weir__policy **ret_policy,
                          struct weir_error *ret_error)
 {
-    struct weir__policy *policy = calloc(1, sizeof *policy);
-    struct maker maker = { .app = declared, .policy = policy, .error = ret_error };
-    if (!policy)
-        return no_memory(&maker);
-    weir__arena_init(&policy->arena, SIZE_MAX, BLOCK_BYTES);
-    if (!make_entries(&maker)) {
-        weir__policy_destroy(policy);
-        return false;
-    }
-    *ret_policy = policy;
-    return true;
+    struct maker maker = { .app = declared, .error = ret_error };
+    return begin(&maker) && finish(&maker, make_entries(&maker), ret_policy);
+}
+
+static bool make_lone(struct maker *maker, const struct list *list)
+{
+    struct weir__policy *policy = maker->policy;
+    policy->entries = weir__arena_zalloc(&policy->arena, sizeof *policy->entries);
+    return policy->entries ? add_list(maker, list, policy->entries) : no_memory(maker);
+}
+
+bool weir__policy_create_lone(const char *bucket,
+                              const struct weir_rule *rules,
+                              struct weir__policy **ret_policy,
+                              struct weir_error *ret_error)
+{
+    struct maker maker = { .error = ret_error };
+    struct list list = { rules, "limits", bucket };
+    return begin(&maker) && finish(&maker, make_lone(&maker, &list), ret_policy);
 }
 
 void weir__policy_destroy(struct weir__policy *policy)

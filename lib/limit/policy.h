@@ -42,6 +42,14 @@ struct weir__policy_entry {
 bool weir__policy_create(const struct weir_app *declared,
                          struct weir__policy **ret_policy,
                          struct weir_error *ret_error);
+
+/* The policy of one list of rules outside any app, found under WEIR__POLICY_UNMATCHED;
+ * bucket is for those that name none. Checks and texts as above. */
+bool weir__policy_create_lone(const char *bucket,
+                              const struct weir_rule *rules,
+                              struct weir__policy **ret_policy,
+                              struct weir_error *ret_error);
+
 void weir__policy_destroy(struct weir__policy *policy); /* takes NULL */
 
 /* What applies to the endpoint of that index in the declared table, or to unmatched

@@ -89,11 +89,12 @@ struct weir_shm_options {
 WEIR_API struct weir_store *weir_shm_create(const struct weir_shm_options *options,
                                             struct weir_error *ret_error);
 
-/* ---- the fake, for tests of apps ----------------------------------------------------
- */
+/* ---- the fake, for tests of apps --------------------------------------------------- */
 
 /* A store that answers from a script: decide(i) gets what weir_fake_push() put i-th; when
- * the script is over it admits. It remembers the last question. Any thread. */
+ * the script is over it admits as if nothing had been used. It remembers the last
+ * question. NULL when memory is short; the caller destroys it with weir_store_destroy().
+ * Any thread of one process. */
 WEIR_API struct weir_store *weir_fake_create(void);
 
 enum weir_fake_kind {
@@ -105,16 +106,18 @@ enum weir_fake_kind {
 struct weir_fake_answer {
     enum weir_fake_kind kind;
     unsigned rule;     /* index of the rule that refuses */
-    int64_t remaining; /* units */
+    int64_t remaining; /* units; below 0: as if nothing had been used */
     int64_t retry_us;
     int64_t delay_us;
 };
-WEIR_API void weir_fake_push(struct weir_store *fake,
+/* Appends to the script; false when memory is short. */
+WEIR_API bool weir_fake_push(struct weir_store *fake,
                              const struct weir_fake_answer *answer);
 /* How often it was asked, and how often something was given back. */
 WEIR_API unsigned weir_fake_asked(const struct weir_store *fake);
 WEIR_API unsigned weir_fake_refunded(const struct weir_store *fake);
-/* The subject and tail of item `rule` in the last question, "" where there was none. */
+/* The subject and tail of item `rule` in the last question, "" where there was none.
+ * Overwritten by the next question. */
 WEIR_API const char *weir_fake_subject(const struct weir_store *fake, unsigned rule);
 WEIR_API const char *weir_fake_tail(const struct weir_store *fake, unsigned rule);
 
