@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # What `run.sh --check` asks of the running demo, in steps that anyone can repeat by hand
 # with curl. Sourced by run.sh, whose url and fresh_table are used here.
-# From lib.sh and run.sh: shellcheck disable=SC2154
+
+# Variables of lib.sh and run.sh:
+# shellcheck disable=SC2154,SC2034
 
 step() { printf '\n%s\n' "$*"; }
 
@@ -27,8 +29,9 @@ check_demo() {
 # An address is known by its connection; nothing that a client sends can change it.
 check_address() {
     local address='{"type":"ip","id":"127.0.0.1"}'
-    local cookie="weir_demo_session=alice.4102444800.$(printf '%064d' 0)"
+    local cookie
 
+    cookie=weir_demo_session=alice.4102444800.$(printf '%064d' 0)
     step "1. Without a session the caller is the address"
     request "$url/whoami"
     check "GET /whoami" "$address" "$body"
@@ -81,7 +84,7 @@ check_refusal() {
     local retry_after
 
     step "3. The first refusal"
-    sed 's/^/    /' <<<"$first_refusal"
+    say "    ${first_refusal//$'\n'/$'\n'    }"
     head=${first_refusal%%$'\n\n'*}
     body=${first_refusal##*$'\n\n'}
     retry_after=$(header Retry-After)

@@ -208,23 +208,24 @@ static bool start(struct weir_error *ret_error)
  *
  * Filters run in this order on the way in, and in reverse on the way out. ratelimit needs
  * to know the caller, so identity stands before it; the other way round would be refused
- * at start. */
+ * at start. identity asks session_user on a thread that may block, as a real app's
+ * session table needs it, and only for requests that have the cookie at all. */
+
+static const struct weir_app app = {
+    WEIR_ABI,
+    .name = "weir-demo",
+    .endpoints = endpoints,
+    .default_limits = WEIR_LIMITS(WEIR_FIXED_WINDOW("default", 600, WEIR_MINUTES(1))),
+    .chain = WEIR_CHAIN(WEIR_USE(instance, .name = &instance_name),
+                        WEIR_USE(identity,
+                                 .session_user = session_user,
+                                 .session_cookie = SESSION_COOKIE),
+                        WEIR_USE(ratelimit)),
+    .options = options,
+    .start = start,
+};
 
 int main(int argc, char **argv)
 {
-    return weir_main(
-        argc,
-        argv,
-        &(struct weir_app){
-            WEIR_ABI,
-            .name = "weir-demo",
-            .endpoints = endpoints,
-            .default_limits =
-                WEIR_LIMITS(WEIR_FIXED_WINDOW("default", 600, WEIR_MINUTES(1))),
-            .chain = WEIR_CHAIN(WEIR_USE(instance, .name = &instance_name),
-                                WEIR_USE(identity, .session_user = session_user),
-                                WEIR_USE(ratelimit)),
-            .options = options,
-            .start = start,
-        });
+    return weir_main(argc, argv, &app);
 }

@@ -9,7 +9,9 @@
 # folder. However it ends, its processes end with it and the folder goes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../tests/support/lib.sh
 . "$here/../tests/support/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=check.sh
 . "$here/check.sh"
 
 instances=(one)      # a weir-demo each, all behind one nginx
@@ -25,7 +27,7 @@ read_options() {
     while (($#)); do
         case $1 in
         --port)
-            [[ ${2:-} =~ ^[0-9]{1,5}$ ]] && ((10#$2 <= 65535)) ||
+            [[ ${2:-} =~ ^[0-9]{1,5}$ && $((10#$2)) -le 65535 ]] ||
                 die "--port takes a number from 0 to 65535"
             port=$((10#$2))
             shift
@@ -62,7 +64,7 @@ as_step() {
         tail -n 40 "$room/step.log" >&2
         die "failed: $*"
     }
-    unset 'started[-1]'
+    forget $!
 }
 
 # All instances sign cookies with one key.
@@ -90,14 +92,10 @@ start_demos() {
 
 # fresh_table: ends the instances and starts them again.
 fresh_table() {
-    local name i
+    local name
     for name in "${instances[@]}"; do
         stop "${demo_pids[$name]}" || true
-        for i in "${!started[@]}"; do
-            [[ ${started[i]} != "${demo_pids[$name]}" ]] || unset 'started[i]'
-        done
     done
-    started=("${started[@]}")
     start_demos
 }
 

@@ -14,7 +14,6 @@
 
 #include "session.h"
 
-#define COOKIE_NAME "weir_demo_session"
 #define COOKIE_MAX 128     /* bytes of a cookie's value, with its NUL */
 #define SESSION_SECS 43200 /* twelve hours */
 
@@ -110,7 +109,7 @@ make_cookie(const char *user, size_t user_len, int64_t end_secs, char ret[COOKIE
 
 bool session_user(struct weir *w, struct weir_caller *ret_caller)
 {
-    const char *cookie = weir_cookie(w, COOKIE_NAME);
+    const char *cookie = weir_cookie(w, SESSION_COOKIE);
     const char *dot = cookie == NULL ? NULL : strchr(cookie, '.');
     char right[COOKIE_MAX];
     char user[COOKIE_MAX];
@@ -138,7 +137,7 @@ static bool set_cookie(struct weir *w, const char *value, int max_age_secs)
     const char *field =
         weir_printf(w,
                     "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict",
-                    COOKIE_NAME,
+                    SESSION_COOKIE,
                     value,
                     max_age_secs);
 

@@ -7,6 +7,8 @@
 
 #include <weir/weir.h>
 
+#define SESSION_COOKIE "weir_demo_session"
+
 /* Takes the key from a file of exactly 32 bytes, or makes one where key_file is NULL:
  * sessions then end with the program. Once, before any other call. False with a text
  * where the file is no such key. */

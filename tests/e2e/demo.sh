@@ -1,8 +1,12 @@
 #!/bin/bash
 # The demo as a newcomer meets it: its page in a real browser, and its end.
 # (`demo_app/run.sh --check` is a test of its own.)
+
+# Some functions are called by name:
+# shellcheck disable=SC2317
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../support/lib.sh
 . "$here/../support/lib.sh"
 room_open
 

@@ -4,6 +4,7 @@
 # of the demo and as many silent ones, hold nobody up.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../support/lib.sh
 . "$here/../support/lib.sh"
 room_open
 

@@ -1,8 +1,12 @@
 #!/bin/bash
 # The demo behind lighttpd and Apache, with the configurations that are shipped: callers,
 # the limit, the refusal's fields and body, and a log-in come through as behind nginx.
+
+# Some functions are called by name:
+# shellcheck disable=SC2317
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../support/lib.sh
 . "$here/../support/lib.sh"
 room_open
 

@@ -41,10 +41,10 @@ room_open() {
 }
 
 room_close() {
-    local status=$? i
+    local status=$?
     trap '' HUP INT TERM # the cleaning up is not interrupted a second time
-    for ((i = ${#started[@]} - 1; i >= 0; i--)); do
-        stop "${started[i]}" || true
+    while ((${#started[@]})); do
+        stop "${started[-1]}" || true
     done
     if [[ $status != 0 && -n ${WEIR_KEEP:-} ]]; then
         say "kept: $room" >&2
@@ -76,7 +76,8 @@ is_running() {
 }
 
 # stop PID [SECONDS]: SIGTERM, SIGKILL to it and what it started once the seconds (10) are
-# over. Returns its exit status; 137 says that it had to be killed.
+# over. Returns its exit status; 137 says that it had to be killed. Its number is forgotten:
+# another process may get it.
 stop() {
     local pid=$1 i status=0
     kill -TERM "$pid" 2>/dev/null || true
@@ -88,7 +89,17 @@ stop() {
         kill -KILL "-$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
     fi
     wait "$pid" 2>/dev/null || status=$?
+    forget "$pid"
     return "$status"
+}
+
+# forget PID: no longer ours to end.
+forget() {
+    local one kept=()
+    for one in "${started[@]}"; do
+        [[ $one == "$1" ]] || kept+=("$one")
+    done
+    started=("${kept[@]}")
 }
 
 # wait_for SECONDS COMMAND...: repeats the command until it succeeds; 1 when the time is
@@ -232,21 +243,30 @@ statuses() {
 # check WHAT EXPECTED SEEN: counts it, and says what was seen where they differ; with
 # show_all=1 in any case. Always returns 0, so that the script goes on.
 check() {
-    if [[ $2 == "$3" ]]; then
-        passed=$((passed + 1))
-        [[ -z ${show_all:-} ]] || printf 'ok: %s\n    expected: %s\n    seen:     %s\n' "$@"
-    else
-        failed=$((failed + 1))
-        printf 'FAILED: %s\n    expected: %s\n    seen:     %s\n' "$@"
-    fi
+    local holds=no
+    [[ $2 != "$3" ]] || holds=yes
+    count $holds "$@"
 }
 
 # check_between WHAT LOW HIGH SEEN: a whole number within both ends.
 check_between() {
+    local holds=no
     if [[ $4 =~ ^-?[0-9]+$ ]] && (($4 >= $2 && $4 <= $3)); then
-        check "$1" "$2 to $3" "$2 to $3"
+        holds=yes
+    fi
+    count $holds "$1" "$2 to $3" "$4"
+}
+
+count() { # yes|no WHAT EXPECTED SEEN
+    local format='%s: %s\n    expected: %s\n    seen:     %s\n'
+    if [[ $1 == yes ]]; then
+        passed=$((passed + 1))
+        # shellcheck disable=SC2059
+        [[ -z ${show_all:-} ]] || printf "$format" ok "${@:2}"
     else
-        check "$1" "$2 to $3" "$4"
+        failed=$((failed + 1))
+        # shellcheck disable=SC2059
+        printf "$format" FAILED "${@:2}"
     fi
 }
 
