@@ -93,8 +93,9 @@ bool weir__loop_turn_end(struct weir__loop *loop, void (*fn)(void *arg), void *a
     return true;
 }
 
-static void begin_work(struct weir__turn *turn)
+static void open_turn(struct weir__turn *turn)
 {
+    turn->open = true;
     turn->now_us = weir__clock_now_us();
     atomic_store_explicit(&turn->busy_since_us, turn->now_us, memory_order_relaxed);
 }
@@ -133,8 +134,8 @@ static void run_block(struct weir__turn *turn)
     struct weir__task *task = weir__loop_take_block(loop, &turn->block, false);
     while (task) {
         task->run(task);
-        begin_work(turn);
-        turn->open = true;
+        if (!turn->open)
+            open_turn(turn);
         end_turn(turn);
         task = atomic_load(&loop->stopping)
                    ? NULL
@@ -155,14 +156,23 @@ static unsigned wait_for_events(struct weir__turn *turn,
     return count;
 }
 
-void weir__loop_run(struct weir__loop *loop, unsigned index)
+void weir__loop_enter(struct weir__loop *loop, unsigned index)
+{
+    here = &loop->turns[index];
+}
+
+void weir__loop_leave(void)
+{
+    here = NULL;
+}
+
+void weir__loop_run(struct weir__loop *loop)
 {
     struct weir__poll_event events[EVENTS_A_TURN];
-    struct weir__turn *turn = here = &loop->turns[index];
+    struct weir__turn *turn = here;
     while (!atomic_load(&loop->stopping)) {
         unsigned count = wait_for_events(turn, events);
-        begin_work(turn);
-        turn->open = true;
+        open_turn(turn);
         for (unsigned i = 0; i < count; i++) {
             struct weir__source *source = events[i].arg;
             source->ready(source, events[i].what);
@@ -170,7 +180,6 @@ void weir__loop_run(struct weir__loop *loop, unsigned index)
         end_turn(turn);
         run_block(turn);
     }
-    here = NULL;
     weir__loop_rouse(loop); /* the next one, so that it sees the stop as well */
 }
 
@@ -210,6 +219,11 @@ int64_t weir__turn_now_us(void)
 unsigned char *weir__turn_scratch(void)
 {
     return here->scratch;
+}
+
+void weir__turn_reopen(void)
+{
+    open_turn(here);
 }
 
 bool weir__turn_is_open(void)

@@ -98,8 +98,12 @@ bool weir__loop_init(struct weir__loop *loop,
 /* After all threads have returned. */
 void weir__loop_finish(struct weir__loop *loop);
 
-/* Runs turns in the calling thread, the index-th (from 0), until weir__loop_stop(). */
-void weir__loop_run(struct weir__loop *loop, unsigned index);
+/* Makes the calling thread the loop's index-th (from 0), and another again. */
+void weir__loop_enter(struct weir__loop *loop, unsigned index);
+void weir__loop_leave(void);
+
+/* Runs turns in the calling thread, which has entered, until weir__loop_stop(). */
+void weir__loop_run(struct weir__loop *loop);
 
 /* Lets the threads return once their present tasks are done. What is queued then stays
  * undone. Any thread. */
@@ -134,6 +138,10 @@ int64_t weir__turn_now_us(void);
 
 /* In a turn: WEIR__LOOP_SCRATCH_BYTES that the caller may use until it returns. */
 unsigned char *weir__turn_scratch(void);
+
+/* In a task that may block, once it will not block any more: the rest of it is a turn,
+ * whose end comes when the task returns. */
+void weir__turn_reopen(void);
 
 /* True in a loop's thread within a turn: what is called now must not block. */
 bool weir__turn_is_open(void);

@@ -163,7 +163,9 @@ static void alarms_ring_in_time_however_often_they_were_moved(void)
 
 static void *run_loop(void *arg)
 {
-    weir__loop_run(&loop, *(unsigned *)arg);
+    weir__loop_enter(&loop, *(unsigned *)arg);
+    weir__loop_run(&loop);
+    weir__loop_leave();
     return NULL;
 }
 
