@@ -211,7 +211,7 @@ static bool ask_store(struct weir_limiter *limiter,
     if (result == WEIR_STORE_PENDING) {
         if (!wait_for_answer(question))
             return false;
-        result = WEIR_STORE_READY;
+        result = question->ask.result;
     }
     if (result == WEIR_STORE_READY)
         *ret_decision = question->ask.decision;

@@ -392,7 +392,8 @@ struct weir_use {
 
 /* Each filter `x` has a struct weir_x of options, whose first member is size_t size and
  * whose last is int abi, and a const struct weir_filter weir_filter_x. WEIR_USE(x) or
- * WEIR_USE(x, .option = ...) is its entry. */
+ * WEIR_USE(x, .option = ...) is its entry. Like all of C's compound literals it lives, in
+ * a function, as long as the block that it stands in: main's, or outside of functions. */
 #define WEIR_USE(...) WEIR__USE(__VA_ARGS__, .abi = 1)
 #define WEIR__USE(name_, ...)                                                            \
     {                                                                                    \

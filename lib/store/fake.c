@@ -70,6 +70,7 @@ static void *answer_late(void *arg)
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
     write_answer(late->ask, &late->answer);
+    late->ask->result = WEIR_STORE_READY;
     late->ask->done(late->ask);
     return NULL;
 }
@@ -162,6 +163,7 @@ static void fake_destroy(void *self)
 
 static const struct weir_store_ops fake_ops = {
     .name = "fake",
+    .may_pend = true,
     .decide = fake_decide,
     .refund = fake_refund,
     .destroy = fake_destroy,

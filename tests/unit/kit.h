@@ -10,9 +10,7 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
-#include "chain.h"
 #include "life.h"
-#include "router.h"
 
 #define KIT_PARAMS_MAX 16
 
@@ -20,7 +18,7 @@
 static struct kit {
     struct weir w;
     struct weir_app declared;
-    struct weir__app app;
+    struct weir__app *app;
     struct weir__pair params[KIT_PARAMS_MAX];
     unsigned params_len;
 
@@ -41,6 +39,12 @@ static struct kit {
 static int64_t kit_now(void)
 {
     return kit.now_us;
+}
+
+/* 2027-01-15T08:00:00Z at the start. */
+static int64_t kit_wall(void)
+{
+    return WEIR_SECONDS(INT64_C(1800000000) - 1000) + kit.now_us;
 }
 
 static bool kit_send(struct weir *w)
@@ -103,26 +107,30 @@ static const struct weir__transport_ops kit_transport = {
     .hook = kit_hook,
 };
 
-/* An app without limits: what life needs of one. */
-static inline void kit_open(const struct weir_endpoint *endpoints,
-                            const struct weir_use *chain)
+static inline void kit_open_app(const struct weir_app *declared)
 {
+    static const struct weir__options options = { .shm_entries = 1024 };
     struct weir_error error = { "" };
     memset(&kit, 0, sizeof kit);
     kit.now_us = WEIR_SECONDS(1000);
-    kit.declared = (struct weir_app){ WEIR_ABI, .endpoints = endpoints, .chain = chain };
-    kit.app.declared = &kit.declared;
-    cr_assert(weir__router_create(endpoints, &kit.app.router, &error), "%s", error.text);
-    cr_assert(weir__chain_start(&kit.app, &error), "%s", error.text);
-    weir__clock_replace(kit_now, NULL);
+    kit.declared = *declared;
+    weir__clock_replace(kit_now, kit_wall);
+    cr_assert(weir__app_create(&kit.declared, &options, NULL, &kit.app, &error),
+              "%s",
+              error.text);
     weir__arena_init(&kit.w.arena, 1 << 20, 4096);
     weir__buf_init(&kit.w.out, WEIR__OUT_MAX);
 }
 
+static inline void kit_open(const struct weir_endpoint *endpoints,
+                            const struct weir_use *chain)
+{
+    kit_open_app(&(struct weir_app){ WEIR_ABI, .endpoints = endpoints, .chain = chain });
+}
+
 static inline void kit_close(void)
 {
-    weir__chain_stop(&kit.app);
-    weir__router_destroy(kit.app.router);
+    weir__app_destroy(kit.app);
     weir__arena_finish(&kit.w.arena);
     weir__buf_finish(&kit.w.out);
     weir__clock_replace(NULL, NULL);
@@ -147,7 +155,7 @@ static inline void kit_request(const char *method, const char *uri)
     kit.sent[kit.sent_len = 0] = '\0';
     kit.bodies = kit.threads = kit.resumes = 0;
     kit.ended = false;
-    weir__life_init(&kit.w, &kit.app, NULL, &kit_transport, NULL);
+    weir__life_init(&kit.w, kit.app, NULL, &kit_transport, NULL);
     kit.w.start_us = kit.now_us;
     kit_param("REQUEST_METHOD", method);
     kit_param("REQUEST_URI", uri);
@@ -202,6 +210,22 @@ static inline bool kit_sent_line(const char *line)
     const char *end = strstr(kit.sent, "\r\n\r\n"), *found = strstr(kit.sent, line);
     return end && found && found < end && (found == kit.sent || found[-1] == '\n') &&
            strncmp(found + strlen(line), "\r\n", 2) == 0;
+}
+
+/* The value of a header that left, copied; "" where it didn't. */
+static inline const char *kit_sent_header(const char *name)
+{
+    static char value[1100];
+    char start[128];
+    const char *end = strstr(kit.sent, "\r\n\r\n");
+    snprintf(start, sizeof start, "\n%s: ", name);
+    const char *found = strstr(kit.sent, start);
+    value[0] = '\0';
+    if (found && found < end) {
+        found += strlen(start);
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(found, "\r"), found);
+    }
+    return value;
 }
 
 static inline const char *kit_sent_body(void)

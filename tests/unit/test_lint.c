@@ -54,11 +54,15 @@ static int handler(struct weir *w)
 
 static const struct weir_endpoint endpoints[] = { { "GET /", handler }, { 0 } };
 
+static const struct weir_use chain[] = {
+    WEIR_USE(lint, .report = report, .arg = reported),
+    { &filter_rogue, NULL },
+    { NULL, NULL },
+};
+
 static void open_rogue(void)
 {
-    kit_open(endpoints,
-             WEIR_CHAIN(WEIR_USE(lint, .report = report, .arg = reported),
-                        { &filter_rogue, NULL }));
+    kit_open(endpoints, chain);
 }
 
 TestSuite(lint, .init = open_rogue, .fini = kit_close);
