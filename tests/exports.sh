@@ -24,7 +24,7 @@ fi
 
 # A declaration may run over several lines: one statement a line, then the name is the
 # first word that a parenthesis or the end follows.
-cat "$root"/lib/weir.h "$root"/lib/limiter.h "$root"/lib/store/store.h \
+cat "$root"/lib/weir.h "$root"/lib/limiter.h "$root"/lib/test.h "$root"/lib/store/store.h \
     "$root"/filters/*.h 2>/dev/null |
     tr '\n' ' ' | tr ';' '\n' | grep -w WEIR_API | sed 's/.*WEIR_API//' |
     sed -n 's/^[^(]*\<\(weir_[a-z0-9_]*\) *\((.*\)\{0,1\}$/\1/p' | sort >"$folder/declared"
