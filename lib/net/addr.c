@@ -197,15 +197,15 @@ bool weir__cidr_parse(const char *text,
     size_t literal_len = slash ? (size_t)(slash - text) : strlen(text);
     if (!parse_literal(text, literal_len, &cidr.addr))
         return weir__error(ret_error, "\"%s\" is no IP address or network", text);
-    if (carries_ipv4(&cidr.addr))
-        return weir__error(
-            ret_error, "\"%s\" is IPv4 inside IPv6: write the IPv4 network", text);
     cidr.prefix_len = bits_of(cidr.addr.family);
     if (slash && !parse_prefix(slash + 1, cidr.prefix_len, &cidr.prefix_len))
         return weir__error(ret_error,
                            "\"%s\": the prefix length must be 0 to %u",
                            text,
                            bits_of(cidr.addr.family));
+    if (carries_ipv4(&cidr.addr) && cidr.prefix_len >= 8 * (IPV6_BYTES - IPV4_BYTES))
+        return weir__error(
+            ret_error, "\"%s\" is IPv4 inside IPv6: write the IPv4 network", text);
     if (mask(&cidr.addr, cidr.prefix_len))
         return weir__error(ret_error,
                            "\"%s\" has bits set behind its prefix of %u",

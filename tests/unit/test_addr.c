@@ -198,6 +198,7 @@ Test(cidr, contains_what_shares_its_prefix)
     cr_assert(contains("2001:db8::/33", "2001:db8:7fff::1"));
     cr_assert_not(contains("2001:db8::/33", "2001:db8:8000::1"));
     cr_assert(contains("2001:db8::1", "2001:db8:0::1"));
+    cr_assert(contains("64:ff9b::/64", "64:ff9b::1:0:0"));
 }
 
 Test(cidr, families_do_not_mix)
