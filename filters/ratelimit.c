@@ -148,7 +148,7 @@ unavailable(struct weir *w, const struct weir_ratelimit *options, struct slot *s
             decision->source = WEIR_SOURCE_DENY;
         }
     }
-    weir__question_destroy(slot->question);
+    weir__question_end(slot->question, false);
     slot->question = NULL;
     if (!decision->allowed || !local || !w->app->fallback)
         return decided(w, options, slot, decision);
@@ -166,10 +166,9 @@ unavailable(struct weir *w, const struct weir_ratelimit *options, struct slot *s
 static enum weir_verdict woken(struct weir *w, const void *self, void *memory)
 {
     struct slot *slot = memory;
-    bool late = weir_timed_out(w);
-    switch (weir__question_look(slot->question, late)) {
+    switch (weir__question_look(slot->question, weir_timed_out(w))) {
     case WEIR__QUESTION_OPEN:
-        return weir_wait(w, woken, weir__question_left_us(slot->question, late));
+        return weir_wait(w, woken, weir__question_left_us(slot->question));
     case WEIR__QUESTION_ANSWERED:
         return answered(w, self, slot);
     case WEIR__QUESTION_LOST:
@@ -209,11 +208,7 @@ static void after(struct weir *w, const void *self, void *memory)
 {
     struct slot *slot = memory;
     (void)self;
-    if (!slot->question)
-        return;
-    if (w->unserved)
-        weir__question_refund(slot->question);
-    weir__question_destroy(slot->question);
+    weir__question_end(slot->question, w->unserved);
     slot->question = NULL;
 }
 

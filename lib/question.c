@@ -6,15 +6,15 @@
  * answer means (filters/ratelimit.c). */
 #include "question.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { OPEN, ANSWERED, ABANDONED };
-
-/* How long a wake that is on its way may take. It always comes. */
-#define WAKE_US WEIR_SECONDS(1)
+/* How far a question is that is answered later. The one who takes it out of OPEN has it:
+ * the answer (WAKING, then ANSWERED), or the request that waits no longer (ABANDONED). */
+enum { OPEN, WAKING, ANSWERED, ABANDONED };
 
 /* Units that the request costs under the rule. */
 static int64_t cost_of(struct weir *w, const struct weir_rule *rule)
@@ -58,17 +58,37 @@ static void add(struct weir__question *question,
     };
 }
 
+static void refund(struct weir__question *question)
+{
+    struct weir_store *store = question->store;
+    if (question->ask.result != WEIR_STORE_READY || !store->ops->refund)
+        return;
+    for (unsigned i = 0; i < question->ask.items_len; i++) {
+        if (question->ask.receipts[i].charged) {
+            store->ops->refund(store->self, &question->ask);
+            return;
+        }
+    }
+}
+
+static void destroy(struct weir__question *question)
+{
+    if (question->on_heap)
+        free(question);
+}
+
 /* Only called where decide() said PENDING, once. Any thread. */
 static void done(struct weir_store_ask *ask)
 {
     struct weir__question *question = ask->arg;
     int open = OPEN;
-    if (atomic_compare_exchange_strong(&question->state, &open, ANSWERED)) {
+    if (atomic_compare_exchange_strong(&question->state, &open, WAKING)) {
         weir_wake(question->w);
+        atomic_store(&question->state, ANSWERED);
         return;
     }
-    weir__question_refund(question);
-    weir__question_destroy(question);
+    refund(question);
+    destroy(question);
 }
 
 static bool is_about(const struct weir_rule *rule, enum weir__question_about about)
@@ -120,48 +140,45 @@ enum weir_store_result weir__question_put(struct weir__question *question)
     struct weir_store *store = question->store;
     enum weir_store_result result = store->ops->decide(store->self, &question->ask);
     /* A pending question may have been answered already: it must not be written to. */
-    if (result != WEIR_STORE_PENDING)
+    if (result != WEIR_STORE_PENDING) {
         question->ask.result = result;
+        atomic_store(&question->state, ANSWERED);
+    }
     return result;
+}
+
+/* Takes the question back from its store. False: it is the store's from here on. An
+ * answer that is just waking the request has a few instructions left, and both must be
+ * there while it does. */
+static bool take_back(struct weir__question *question)
+{
+    int state = OPEN;
+    if (atomic_compare_exchange_strong(&question->state, &state, ABANDONED))
+        return false;
+    while (atomic_load(&question->state) == WAKING)
+        sched_yield();
+    return true;
 }
 
 enum weir__question_state weir__question_look(struct weir__question *question,
                                               bool timed_out)
 {
-    int open = OPEN;
-    if (!timed_out)
-        return atomic_load(&question->state) == OPEN ? WEIR__QUESTION_OPEN
-                                                     : WEIR__QUESTION_ANSWERED;
-    if (atomic_compare_exchange_strong(&question->state, &open, ABANDONED))
-        return WEIR__QUESTION_LOST;
-    /* The answer is there, but its wake is still on the way: the request must not move on
-     * before it has come, or it would hit whatever the request does then. */
-    return WEIR__QUESTION_OPEN;
+    if (!timed_out && atomic_load(&question->state) == OPEN)
+        return WEIR__QUESTION_OPEN;
+    return take_back(question) ? WEIR__QUESTION_ANSWERED : WEIR__QUESTION_LOST;
 }
 
-int64_t weir__question_left_us(const struct weir__question *question, bool timed_out)
+int64_t weir__question_left_us(const struct weir__question *question)
 {
-    if (timed_out)
-        return WAKE_US;
     int64_t left_us = question->ask.deadline_us - weir__clock_now_us();
     return left_us > 0 ? left_us : 1;
 }
 
-void weir__question_refund(struct weir__question *question)
+void weir__question_end(struct weir__question *question, bool give_back)
 {
-    struct weir_store *store = question->store;
-    if (question->ask.result != WEIR_STORE_READY || !store->ops->refund)
+    if (!question || !take_back(question))
         return;
-    for (unsigned i = 0; i < question->ask.items_len; i++) {
-        if (question->ask.receipts[i].charged) {
-            store->ops->refund(store->self, &question->ask);
-            return;
-        }
-    }
-}
-
-void weir__question_destroy(struct weir__question *question)
-{
-    if (question && question->on_heap)
-        free(question);
+    if (give_back)
+        refund(question);
+    destroy(question);
 }

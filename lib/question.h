@@ -42,7 +42,7 @@ enum weir_store_result weir__question_put(struct weir__question *question);
 
 /* How far a pending question is. */
 enum weir__question_state {
-    WEIR__QUESTION_OPEN,     /* neither answered nor late: wait on */
+    WEIR__QUESTION_OPEN,     /* not answered yet: wait on */
     WEIR__QUESTION_ANSWERED, /* ask.result says what came */
     WEIR__QUESTION_LOST,     /* it is late and belongs to the store now, which frees it */
 };
@@ -50,12 +50,10 @@ enum weir__question_state {
 /* For the continuation of the wait, and how long it is to wait on where it is OPEN. */
 enum weir__question_state weir__question_look(struct weir__question *question,
                                               bool timed_out);
-int64_t weir__question_left_us(const struct weir__question *question, bool timed_out);
+int64_t weir__question_left_us(const struct weir__question *question);
 
-/* Gives back what it took, where it took something. */
-void weir__question_refund(struct weir__question *question);
-
-/* Not for a lost one. Takes NULL. */
-void weir__question_destroy(struct weir__question *question);
+/* Ends it, in whatever state but LOST; takes NULL. give_back: what it took goes back.
+ * What a question that isn't answered yet takes goes back in any case. */
+void weir__question_end(struct weir__question *question, bool give_back);
 
 #endif
