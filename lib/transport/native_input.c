@@ -157,7 +157,7 @@ static void take_stdin(struct weir__native_connection *connection,
         weir__native_lose(connection);
     else if (end)
         request->stdin_done = true;
-    else if (connection->phase == WEIR__NATIVE_REQUEST && !request->stdin_done &&
+    else if (connection->phase != WEIR__NATIVE_REPLY && !request->stdin_done &&
              !request->w.authorizer)
         take_body(request, piece);
 }

@@ -1,0 +1,112 @@
+/* Forks before any thread exists, as the parent process does. */
+#include "support/worker_fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/worker.h"
+
+void worker_init(struct worker_fixture *fixture)
+{
+    *fixture = (struct worker_fixture){ .control_fd = -1 };
+    weir__options_defaults(&fixture->options);
+    fixture->options.shm_entries = 1024;
+}
+
+static int listen_unix(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, 4096) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int run(const struct worker_fixture *fixture,
+               const struct weir_app *declared,
+               int listen_fd,
+               int control_fd)
+{
+    struct weir_error error = { 0 };
+    struct weir__app *app;
+    static const bool is_unix = true;
+    if (!weir__app_create(declared, &fixture->options, NULL, &app, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 98;
+    }
+    int status =
+        weir__worker_run(&(struct weir__worker_config){ .app = app,
+                                                        .listen_fds = &listen_fd,
+                                                        .listen_unix = &is_unix,
+                                                        .listen_len = 1,
+                                                        .control_fd = control_fd });
+    weir__app_destroy(app);
+    return status;
+}
+
+bool worker_start(struct worker_fixture *fixture, const struct weir_app *app)
+{
+    int pair[2];
+    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/weir-worker-XXXXXX");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0 ||
+        !mkdtemp(fixture->folder))
+        return false;
+    snprintf(fixture->path, sizeof fixture->path, "%s/s", fixture->folder);
+    int listen_fd = listen_unix(fixture->path);
+    if (listen_fd < 0 || (fixture->pid = fork()) < 0)
+        return false;
+    if (fixture->pid == 0) {
+        struct rlimit limit = { fixture->max_descriptors, fixture->max_descriptors };
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_IGN);
+        if (fixture->max_descriptors > 0)
+            setrlimit(RLIMIT_NOFILE, &limit);
+        close(pair[0]);
+        _exit(run(fixture, app, listen_fd, pair[1]));
+    }
+    close(listen_fd);
+    close(pair[1]);
+    fixture->control_fd = pair[0];
+    return true;
+}
+
+void worker_terminate(struct worker_fixture *fixture)
+{
+    kill(fixture->pid, SIGTERM);
+}
+
+int worker_wait(struct worker_fixture *fixture)
+{
+    int status;
+    if (waitpid(fixture->pid, &status, 0) < 0)
+        return -1;
+    fixture->pid = 0;
+    close(fixture->control_fd);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+int worker_stop(struct worker_fixture *fixture)
+{
+    worker_terminate(fixture);
+    return worker_wait(fixture);
+}
+
+bool worker_finish(struct worker_fixture *fixture)
+{
+    bool ok = fixture->pid == 0 || worker_stop(fixture) == 0;
+    unlink(fixture->path);
+    rmdir(fixture->folder);
+    return ok;
+}
