@@ -1,0 +1,3 @@
+# The command of the README.
+set -euo pipefail
+./tests/run.sh
