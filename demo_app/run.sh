@@ -73,12 +73,13 @@ make_key() {
 }
 
 # start_demo INSTANCE: on a fresh table, since that lives as long as the process. Where
-# nginx's worker is another user, its socket belongs to that user's group.
+# nginx's worker is another user, its socket belongs to that user's group. Whoever tries
+# the demo has one address, so that address may look many sessions up at once.
 start_demo() {
     local group=()
     [[ $(id -u) != 0 ]] || group=(--socket-group www-data)
     start "$1" "$build/demo_app/weir-demo" --listen "unix:$room/$1.sock" "${group[@]}" \
-        --instance "$1" --key-file "$room/session.key"
+        --instance "$1" --key-file "$room/session.key" --max-offloads-address 64
     demo_pids[$1]=$pid
     started_or_die "$1" unix_listens "$room/$1.sock"
 }
