@@ -212,8 +212,8 @@ bool weir__problem_answer(struct weir *w,
         whole.request_id = w->request_id;
     if (!weir__response_begin(w, whole.status, weir__problem_media_type(format)))
         return false;
-    for (unsigned i = 0; i < sizeof about_the_body / sizeof about_the_body[0]; i++)
-        weir_set_header(w, about_the_body[i], NULL);
+    weir__response_drop(
+        w, about_the_body, sizeof about_the_body / sizeof about_the_body[0]);
     return weir__problem_body(&whole, format, &w->out);
 }
 

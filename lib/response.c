@@ -62,13 +62,18 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-static bool is_single(const char *name)
+static bool is_one_of(const char *name, const char *const *names, unsigned names_len)
 {
-    for (unsigned i = 0; i < sizeof single / sizeof single[0]; i++) {
-        if (strcasecmp(name, single[i]) == 0)
+    for (unsigned i = 0; i < names_len; i++) {
+        if (strcasecmp(name, names[i]) == 0)
             return true;
     }
     return false;
+}
+
+static bool is_single(const char *name)
+{
+    return is_one_of(name, single, sizeof single / sizeof single[0]);
 }
 
 /* Checks a field before it is set. */
@@ -124,6 +129,16 @@ static void remove_fields(struct weir *w, const char *name, unsigned first)
     unsigned kept = first;
     for (unsigned i = first; i < w->fields_len; i++) {
         if (strcasecmp(w->fields[i].name, name) != 0)
+            w->fields[kept++] = w->fields[i];
+    }
+    w->fields_len = kept;
+}
+
+void weir__response_drop(struct weir *w, const char *const *names, unsigned names_len)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < w->fields_len; i++) {
+        if (!is_one_of(w->fields[i].name, names, names_len))
             w->fields[kept++] = w->fields[i];
     }
     w->fields_len = kept;

@@ -8,6 +8,9 @@
  * answer of its own in their place, somebody broke a rule, which is reported. */
 bool weir__response_is_open(struct weir *w);
 
+/* Removes the fields of these names. Before the head is built. */
+void weir__response_drop(struct weir *w, const char *const *names, unsigned names_len);
+
 /* Begins a whole answer: sets status and Content-Type, drops the body so far. False where
  * it is too late, or the status or memory doesn't allow it. */
 bool weir__response_begin(struct weir *w, int status, const char *content_type);

@@ -491,7 +491,8 @@ struct weir_abi {
              sizeof(struct weir_rule), sizeof(struct weir_filter),                       \
              sizeof(struct weir_use),  sizeof(struct weir_option) }
 
-/* Everything that an app declares. Must stay valid while it runs. */
+/* Everything that an app declares. Must stay valid while it runs: a list that is written
+ * inside a function other than main ends with that function. */
 struct weir_app {
     struct weir_abi abi;                    /* WEIR_ABI */
     const char *name;                       /* in --help; NULL: argv[0] */

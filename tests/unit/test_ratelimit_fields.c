@@ -87,6 +87,15 @@ Test(ratelimit_fields, windows_are_whole_seconds_rounded_up_and_never_zero)
                      "\"huge\";q=4000000000;w=31622401");
 }
 
+/* A third of a microsecond over a second is over a second. */
+Test(ratelimit_fields, the_time_in_which_a_bucket_fills_is_rounded_from_its_fraction)
+{
+    static const struct weir_rule rule = WEIR_TOKEN_BUCKET("b", 1, 3, 3000001);
+    struct weir_decision decision =
+        one((struct weir_rule_answer){ .rule = &rule, .allowed = true, .remaining = 1 });
+    cr_assert_str_eq(policy_of(&decision), "\"b\";q=1;w=2");
+}
+
 Test(ratelimit_fields, a_refusal_for_lack_of_units_says_the_wait_of_its_cost)
 {
     struct weir_decision decision = one((struct weir_rule_answer){ .rule = &burst,

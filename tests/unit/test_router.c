@@ -178,6 +178,16 @@ Test(router, methods_are_case_sensitive_and_unknown_ones_are_405)
     weir__router_destroy(router);
 }
 
+Test(router, allow_is_sorted_whatever_the_order_of_declaration)
+{
+    struct weir__router *router = ROUTER("LOCK /a", "LOCKS /a", "ACL /a", "LOC /a");
+    cr_expect_str_eq(find(router, "FOO", "/a"), "405 ACL, LOC, LOCK, LOCKS, OPTIONS");
+    weir__router_destroy(router);
+    router = ROUTER("LOCKS /a", "LOC /a", "LOCK /a", "ACL /a");
+    cr_expect_str_eq(find(router, "FOO", "/a"), "405 ACL, LOC, LOCK, LOCKS, OPTIONS");
+    weir__router_destroy(router);
+}
+
 Test(router, options_is_left_to_the_caller_unless_an_endpoint_has_it)
 {
     struct weir__router *router = ROUTER("GET /a", "OPTIONS /b", "GET /b", "* /c");
