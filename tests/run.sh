@@ -4,8 +4,8 @@
 #   tests/run.sh [--build FOLDER] [--only KIND]... [--list] [NAME]...
 #
 #   --build   where to build and run (build); one that is set up already keeps its options
-#   --only    runs this kind alone, several times for several: unit, threads, storm,
-#             program, e2e
+#   --only    runs this kind alone, several times for several: a suite of Meson's
+#             (unit, threads, store, program) or e2e
 #   --list    prints the kinds and names instead of running them
 #   NAME      runs the tests of these names alone: arena, e2e/answer
 #

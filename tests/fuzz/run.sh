@@ -15,7 +15,11 @@ if [ ! -f build-fuzz/build.ninja ]; then
 fi
 ninja -C build-fuzz fuzzers
 
-[ $# -gt 0 ] || set -- $(ls tests/fuzz/seeds)
+if [ $# -eq 0 ]; then
+    for folder in tests/fuzz/seeds/*; do
+        set -- "$@" "${folder##*/}"
+    done
+fi
 failed=
 for target in "$@"; do
     mkdir -p "build-fuzz/corpus/$target" build-fuzz/found
