@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "store/shm_lock.h"
 #include "store/shm_stop.h"
 #include "store/shm_table.h"
 
@@ -27,13 +27,8 @@ struct turn {
     struct weir__word *at; /* the counter; NULL where it has none and needs none */
     struct weir__word before, after;
     struct weir_rule_answer answer;
+    uint64_t lock_look; /* at the counter's lock, before the counter was read */
 };
-
-static int64_t now_us(const struct weir__shm_segment *segment)
-{
-    int64_t now = weir__clock_now_us() - segment->header->epoch_us;
-    return now > 1 ? now : 1;
-}
 
 static struct turn turn_of(const struct weir__shm_segment *segment,
                            const struct weir_store_item *item)
@@ -52,12 +47,13 @@ static struct turn turn_of(const struct weir__shm_segment *segment,
 static bool look(const struct weir__shm_segment *segment, struct turn *turn)
 {
     struct weir__limit_state unused = { 0, 0 }, state;
+    turn->lock_look = weir__shm_lock_look(turn->place.stripe);
     turn->at = weir__shm_find(&turn->place);
     turn->before = turn->at ? weir__word_guess(turn->at)
                             : weir__word_make(turn->place.tag, unused, 0);
     if (weir__word_tag(turn->before.hi) != turn->place.tag)
         return false;
-    int64_t now = now_us(segment);
+    int64_t now = weir__shm_now_us(segment);
     weir__limit_decide(turn->limit,
                        weir__word_state(turn->before),
                        turn->cost,
@@ -103,7 +99,7 @@ charge(const struct weir__shm_segment *segment, struct turn *turn, const char *t
         }
         /* Where its own bucket is full of callers who are being refused, a newcomer
          * shares one counter with all others of its rule to whom that happens. */
-        if (!weir__shm_insert(&turn->place, now_us(segment)))
+        if (!weir__shm_insert(&turn->place, weir__shm_now_us(segment)))
             turn->place = weir__shm_overflow_place(segment, tail);
     }
 }
@@ -123,7 +119,7 @@ static void give_back(const struct weir__shm_segment *segment,
         struct weir__word before = weir__word_guess(at);
         if (weir__word_tag(before.hi) != place->tag)
             continue;
-        int64_t now = now_us(segment);
+        int64_t now = weir__shm_now_us(segment);
         struct weir__limit_state state =
             weir__limit_refund(limit, weir__word_state(before), cost, charged, now);
         struct weir__word after =
@@ -213,16 +209,51 @@ static void tell_uncharged(const struct weir__shm_segment *segment, struct turn 
     turn->answer.cost = turn->cost;
 }
 
+/* Whether a refusal may rest on a charge that another request is about to undo. */
+static bool is_doubtful(const struct turn *turn)
+{
+    return !turn->answer.allowed && !turn->answer.never &&
+           !weir__shm_lock_was_free(turn->place.stripe, turn->lock_look);
+}
+
+/* An admission takes no lock; a refusal only if somebody held it meanwhile. */
+static bool
+decide_lone(const struct weir__shm_segment *segment, struct turn *turn, const char *tail)
+{
+    charge(segment, turn, tail);
+    if (is_doubtful(turn)) {
+        struct weir__shm_hold hold = { .len = 0 };
+        weir__shm_lock_want(&hold, turn->place.stripe);
+        weir__shm_lock(segment, &hold);
+        charge(segment, turn, tail);
+        weir__shm_unlock(&hold);
+    }
+    return turn->answer.allowed;
+}
+
 static bool decide_several(const struct weir__shm_segment *segment,
                            const struct weir_store_ask *ask,
                            struct turn *turns)
 {
-    if (check_all(segment, turns, ask->items_len) && charge_all(segment, ask, turns))
-        return true;
+    bool allowed = check_all(segment, turns, ask->items_len), doubtful = false;
     for (unsigned i = 0; i < ask->items_len; i++)
+        doubtful = doubtful || is_doubtful(&turns[i]);
+    if (allowed || doubtful) {
+        struct weir__shm_hold hold = { .len = 0 };
+        for (unsigned i = 0; i < ask->items_len; i++)
+            weir__shm_lock_want(&hold, turns[i].place.stripe);
+        weir__shm_lock(segment, &hold);
+        WEIR__STOP(WEIR__STOP_LOCKED);
+        allowed = (allowed || check_all(segment, turns, ask->items_len)) &&
+                  charge_all(segment, ask, turns);
+        WEIR__STOP(WEIR__STOP_ALL_CHARGED);
+        weir__shm_unlock(&hold);
+        WEIR__STOP(WEIR__STOP_UNLOCKED);
+    }
+    for (unsigned i = 0; i < ask->items_len && !allowed; i++)
         if (turns[i].answer.allowed)
             tell_uncharged(segment, &turns[i]);
-    return false;
+    return allowed;
 }
 
 static enum weir_store_result shm_decide(void *self, struct weir_store_ask *ask)
@@ -232,13 +263,9 @@ static enum weir_store_result shm_decide(void *self, struct weir_store_ask *ask)
     for (unsigned i = 0; i < ask->items_len; i++)
         turns[i] = turn_of(segment, &ask->items[i]);
 
-    bool allowed;
-    if (ask->items_len == 1) {
-        charge(segment, &turns[0], ask->items[0].tail);
-        allowed = turns[0].answer.allowed;
-    } else {
-        allowed = decide_several(segment, ask, turns);
-    }
+    bool allowed = ask->items_len == 1
+                       ? decide_lone(segment, &turns[0], ask->items[0].tail)
+                       : decide_several(segment, ask, turns);
 
     ask->decision.allowed = allowed;
     ask->decision.source = WEIR_SOURCE_SHM;

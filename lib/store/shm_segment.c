@@ -197,6 +197,12 @@ void weir__shm_segment_touch(const struct weir__shm_segment *segment)
         (void)*(const volatile char *)(memory + at);
 }
 
+int64_t weir__shm_now_us(const struct weir__shm_segment *segment)
+{
+    int64_t now_us = weir__clock_now_us() - segment->header->epoch_us;
+    return now_us > 1 ? now_us : 1;
+}
+
 bool weir__shm_segment_check(const struct weir__shm_segment *segment,
                              struct weir_error *ret_error)
 {

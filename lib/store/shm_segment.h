@@ -70,6 +70,9 @@ bool weir__shm_segment_create(size_t entries,
  * forked worker; failure only costs time. */
 void weir__shm_segment_touch(const struct weir__shm_segment *segment);
 
+/* Microseconds since the segment's epoch, at least 1. Any thread. */
+int64_t weir__shm_now_us(const struct weir__shm_segment *segment);
+
 /* Whether the header is what a program of this layout wrote. False with a text. */
 bool weir__shm_segment_check(const struct weir__shm_segment *segment,
                              struct weir_error *ret_error);

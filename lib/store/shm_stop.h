@@ -17,6 +17,7 @@ enum weir__shm_stop {
     WEIR__STOP_ALL_CHARGED, /* all are, the lock still held */
     WEIR__STOP_UNDOING,     /* another rule refused, not all is given back */
     WEIR__STOP_UNLOCKED,
+    WEIR__STOP_WAITING, /* somebody else holds the lock */
     WEIR__STOPS
 };
 

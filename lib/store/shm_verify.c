@@ -2,8 +2,8 @@
  * processes that used it. Changes nothing; not for a table in use. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "store/shm_lock.h"
 #include "store/shm_table.h"
 
 /* Where the walk is, for the texts and the counts. */
@@ -112,7 +112,7 @@ bool weir__shm_verify(const struct weir__shm_segment *segment,
         return false;
     struct walk walk = {
         .segment = segment,
-        .now_us = weir__clock_now_us() - segment->header->epoch_us,
+        .now_us = weir__shm_now_us(segment),
         .error = ret_error,
     };
     if (!walk_buckets(&walk,
@@ -121,6 +121,8 @@ bool weir__shm_verify(const struct weir__shm_segment *segment,
                       segment->header->overflow_buckets) ||
         !walk_buckets(&walk, "bucket", segment->buckets, segment->header->buckets))
         return false;
+    for (unsigned i = 0; i < WEIR__SHM_STRIPES; i++)
+        walk.census.locks += weir__shm_lock_is_held(&segment->stripes[i]);
     if (ret_census)
         *ret_census = walk.census;
     return true;
