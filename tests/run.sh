@@ -1,11 +1,12 @@
 #!/bin/bash
 # Installs what is missing, builds, and runs every test.
 #
-#   tests/run.sh [--build FOLDER] [--only KIND]... [--list] [NAME]...
+#   tests/run.sh [--build FOLDER] [--only KIND]... [--not KIND]... [--list] [NAME]...
 #
 #   --build   where to build and run (build); one that is set up already keeps its options
 #   --only    runs this kind alone, several times for several: a suite of Meson's
-#             (unit, threads, store, program) or e2e
+#             (unit, threads, store, seeds, program) or e2e
+#   --not     leaves this kind out
 #   --list    prints the kinds and names instead of running them
 #   NAME      runs the tests of these names alone: arena, e2e/answer
 #
@@ -20,6 +21,7 @@ cd "$(dirname "$0")/.."
 
 build=build
 kinds=()
+kinds_not=()
 names=()
 list=0
 passed=0
@@ -38,6 +40,7 @@ options() {
         case $1 in
         --build) build=${2:?} && shift ;;
         --only) kinds+=("${2:?}") && shift ;;
+        --not) kinds_not+=("${2:?}") && shift ;;
         --list) list=1 ;;
         -*) usage ;;
         *) names+=("$1") ;;
@@ -49,6 +52,7 @@ options() {
 # wanted KIND NAME
 wanted() {
     local one
+    [[ " ${kinds_not[*]-} " != *" $1 "* ]] || return 1
     if ((${#kinds[@]})); then
         [[ " ${kinds[*]} " == *" $1 "* ]] || return 1
     fi

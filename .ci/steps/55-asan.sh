@@ -14,5 +14,4 @@ planted "$reports" "$ci_folder/asan/tests/planted/planted_leak" 'LeakSanitizer'
 planted "$reports" "$ci_folder/asan/tests/planted/planted_overrun" 'heap-buffer-overflow'
 planted "$reports" "$ci_folder/asan/tests/planted/planted_undefined" 'runtime error'
 # Not the suite `program`: those look at the tree and at what is installed.
-sanitized "$reports" --build build-ci/asan \
-    --only unit --only threads --only store --only storm --only e2e
+sanitized "$reports" --build build-ci/asan --not program
