@@ -189,11 +189,11 @@ static const char *session_key_file;
 static const struct weir_option options[] = {
     { "instance",
       "NAME",
-      "sent in Demo-Instance; default: host and process id",
+      "sent in Demo-Instance (default: host and process id)",
       &instance_name },
     { "key-file",
       "PATH",
-      "32 bytes that sign the session cookies; default: a key made at start",
+      "32 bytes that sign the session cookies (default: made at start)",
       &session_key_file },
     { 0 },
 };

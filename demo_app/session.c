@@ -26,21 +26,21 @@ static bool read_key(const char *path, struct weir_error *ret_error)
 {
     unsigned char bytes[sizeof(key) + 1];
     FILE *file = fopen(path, "rbe");
-    size_t len;
+    const char *mistake = NULL;
 
     if (file == NULL) {
-        snprintf(
-            ret_error->text, sizeof(ret_error->text), "%s: %s", path, strerror(errno));
-        return false;
+        mistake = strerror(errno);
+    } else {
+        if (fread(bytes, 1, sizeof(bytes), file) != sizeof(key))
+            mistake = "a key has exactly 32 bytes";
+        fclose(file);
     }
-    len = fread(bytes, 1, sizeof(bytes), file);
-    fclose(file);
-    if (len != sizeof(key)) {
+    if (mistake != NULL) {
         snprintf(ret_error->text,
                  sizeof(ret_error->text),
-                 "%s: a key of exactly %zu bytes is needed",
+                 "--key-file: %s: %s",
                  path,
-                 sizeof(key));
+                 mistake);
         return false;
     }
     memcpy(key, bytes, sizeof(key));
