@@ -107,6 +107,17 @@ static bool start_threads(struct worker *worker)
     return ok;
 }
 
+/* The wall clock's time at that monotonic one, as pthread_timedjoin_np() takes it. */
+static struct timespec real_time(int64_t monotonic_us)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t left_us = monotonic_us - weir__clock_now_us();
+    int64_t us = now.tv_nsec / 1000 + (left_us > 0 ? left_us : 0);
+    return (struct timespec){ .tv_sec = now.tv_sec + us / 1000000,
+                              .tv_nsec = us % 1000000 * 1000 };
+}
+
 /* Waits for the threads, but not past until_us: one that is stuck in a handler can't be
  * ended. False: there are such. */
 static bool join_threads(struct worker *worker, int64_t until_us)
@@ -117,10 +128,7 @@ static bool join_threads(struct worker *worker, int64_t until_us)
         struct thread *thread = &worker->threads[i];
         if (!thread->made || thread->joined)
             continue;
-        int64_t left_us = until_us - weir__clock_now_us();
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += left_us > 0 ? left_us / 1000000 : 0;
+        struct timespec until = real_time(until_us);
         thread->joined = pthread_timedjoin_np(thread->id, NULL, &until) == 0;
         all = all && thread->joined;
     }

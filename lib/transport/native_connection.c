@@ -210,7 +210,6 @@ void weir__native_close(struct weir__native_connection *connection)
     connection->fd = -1;
     connection->phase = WEIR__NATIVE_FREE;
     weir__alarm_clear(&connection->alarm);
-    weir__native_closed_one(connection->native);
 }
 
 void weir__native_lose(struct weir__native_connection *connection)

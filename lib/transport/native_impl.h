@@ -186,7 +186,8 @@ struct weir__native {
 
 /* ---- native_pool.c ----------------------------------------------------------------- */
 
-/* A connection from the pool; NULL when there are too many, or short of memory. */
+/* A connection from the pool, which the caller has counted as open; NULL when there are
+ * too many, or short of memory. Put back it is counted out. */
 struct weir__native_connection *weir__native_connection_take(struct weir__native *native);
 void weir__native_connection_put(struct weir__native_connection *connection);
 

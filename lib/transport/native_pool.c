@@ -75,6 +75,7 @@ void weir__native_connection_put(struct weir__native_connection *connection)
     connection->next = native->free_connections;
     native->free_connections = connection;
     pthread_mutex_unlock(&native->pool_mutex);
+    weir__native_closed_one(native); /* who hears of it finds it in the pool */
 }
 
 /* ---- requests ---------------------------------------------------------------------- */

@@ -449,7 +449,6 @@ Test(native, refuses_a_declared_length_above_the_cap_before_the_body_comes)
 static void upload(bool keep_conn)
 {
     enum { BODY = 20 * 1000 * 1000 };
-    struct fcgi_client client = connect_to_worker();
     struct weir__buf bytes;
     static char body[BODY];
     weir__buf_init(&bytes, 0);
@@ -459,6 +458,7 @@ static void upload(bool keep_conn)
                                              .keep_conn = keep_conn,
                                              .body = body,
                                              .body_len = BODY });
+    struct fcgi_client client = connect_to_worker(); /* now: silence is short-lived */
     send_bytes(&client, bytes.bytes, bytes.len);
     expect_reply(&client, 429, NULL);
     if (keep_conn)
