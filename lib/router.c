@@ -367,7 +367,7 @@ enum weir__route weir__router_find(const struct weir__router *router,
                                    const char **ret_allow)
 {
     struct walk walk = { .method = method };
-    if (!walk_below(&walk, &router->root, strcmp(path, "/") == 0 ? "" : path, 0)) {
+    if (!walk_below(&walk, &router->root, strcmp(path, "/") == 0 ? path + 1 : path, 0)) {
         if (walk.allow == 0)
             return WEIR__ROUTE_NO_PATH;
         *ret_allow = allow_text(router, walk.allow, arena);
