@@ -5,6 +5,7 @@
 #include "hook.h"
 
 #include "answer.h"
+#include "base/log.h"
 #include "wait.h"
 
 static void *slot_of(const struct weir *w, const struct weir__stage *stage)
@@ -16,6 +17,7 @@ static void *slot_of(const struct weir *w, const struct weir__stage *stage)
 static enum weir_verdict
 checked(struct weir *w, enum weir__hook hook, enum weir_verdict verdict)
 {
+    static struct weir__log_kind failed;
     if ((unsigned)verdict > WEIR_WAIT) {
         weir__breach(w, WEIR_BREACH_VERDICT);
         return WEIR_FAIL;
@@ -29,6 +31,8 @@ checked(struct weir *w, enum weir__hook hook, enum weir_verdict verdict)
         w->then = NULL;
         return WEIR_FAIL;
     }
+    if (verdict == WEIR_FAIL)
+        weir__log_limited(&failed, WEIR_LOG_ERROR, "filter %s failed", w->running->name);
     if (verdict == WEIR_DONE && hook == WEIR__HOOK_COMMIT) {
         weir__breach(w, WEIR_BREACH_COMMIT_DONE);
         return WEIR_FAIL;

@@ -139,7 +139,9 @@ void weir__life_abandon(struct weir *w, int status, const char *code, const char
         return;
     w->refusal = (struct weir__refusal){ status, code, detail };
     w->abandoned = true;
-    w->unserved = !w->served;
+    /* A 400 is the client's own doing: were it given back, a malformed request would be a
+     * free one. */
+    w->unserved = !w->served && status != 400;
 }
 
 /* The hooks on the way in. False: parked, or a thread is needed. */

@@ -64,11 +64,11 @@ void weir__life_begin(struct weir *w);
 enum weir__need weir__life_run(struct weir *w, bool may_block);
 
 /* Weir itself refuses (413, 431, 504, 503): the next run answers a problem body with this
- * status and code, and what was charged goes back unless the handler has been called.
- * Also before begin; then no hook runs. Only by the owner of the request: of a parked one
- * that is whoever resume() was told to run it, so that a transport whose time is up ends
- * the wait with weir_wake() and abandons it then; the continuation is not called. The
- * texts must outlive the request. */
+ * status and code. What was charged goes back, unless the handler has been called or the
+ * status is 400. Also before begin; then no hook runs. Only by the owner of the request:
+ * of a parked one that is whoever resume() was told to run it, so that a transport whose
+ * time is up ends the wait with weir_wake() and abandons it then; the continuation is not
+ * called. The texts must outlive the request. */
 void weir__life_abandon(struct weir *w, int status, const char *code, const char *detail);
 
 /* The wait of that number is over. Any thread; a no-op where it has ended already. */

@@ -217,7 +217,9 @@ typedef enum weir_verdict weir_step_fn(struct weir *w, const void *self, void *s
 typedef void weir_after_fn(struct weir *w, const void *self, void *slot);
 
 /* May block. Returns the response's status; 0 takes what weir_set_status() set, else 200.
- */
+ * Once the head has left (weir_flush, a large body) no other status can be said: 500 and
+ * more then cuts the reply off and closes the connection, so that it isn't taken for
+ * whole. */
 typedef int weir_handler_fn(struct weir *w);
 
 /* The request line. The method as sent ("GET"); the normalised path, on which routes and
@@ -336,7 +338,9 @@ weir_wait(struct weir *w, weir_step_fn *then, int64_t timeout_us);
 WEIR_API bool weir_timed_out(const struct weir *w);
 
 /* Ends a wait: any thread, also before weir_wait() was called or more than once. The
- * request must not have reached its `after` yet. */
+ * request must not have reached its `after` yet: who can wake it that late is told first,
+ * in `then`, that nobody waits any more. A wake that comes when its wait is over can end
+ * the hook's next one early, so that `then` looks whether it has what it waited for. */
 WEIR_API void weir_wake(struct weir *w);
 
 /* Only as `return weir_offload(...)` from a hook: calls `then` on a thread that may

@@ -658,6 +658,16 @@ Test(life, answers_for_a_body_that_is_too_large)
     cr_assert(seen_unserved);
 }
 
+Test(life, keeps_what_a_malformed_body_was_charged)
+{
+    kit_request("POST", "/hello");
+    kit_begin();
+    cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
+    weir__life_abandon(&kit.w, 400, "BadRequest", NULL);
+    cr_assert(kit_run());
+    cr_assert_not(seen_unserved);
+}
+
 Test(life, does_not_go_on_with_an_abandoned_wait)
 {
     scripts[1].on_before = waits;
