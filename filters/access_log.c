@@ -26,9 +26,11 @@ struct refusals {
     atomic_ulong dropped;    /* since the last line */
 };
 
+#define KINDS 2
+
 struct access_log {
     const struct weir_access_log *options;
-    struct refusals refusals[2];
+    struct refusals *refusals; /* KINDS of them: apart, since hooks get a const self */
 };
 
 static bool start(const struct weir_app *app,
@@ -37,14 +39,25 @@ static bool start(const struct weir_app *app,
                   struct weir_error *ret_error)
 {
     (void)app;
-    struct access_log *log = calloc(1, sizeof *log);
-    if (!log)
+    struct access_log *log = malloc(sizeof *log);
+    struct refusals *refusals = calloc(KINDS, sizeof *refusals);
+    if (!log || !refusals) {
+        free(log);
+        free(refusals);
         return weir__error(ret_error, "access_log: out of memory");
-    log->options = options;
+    }
+    *log = (struct access_log){ .options = options, .refusals = refusals };
     log->refusals[0].status = 429;
     log->refusals[1].status = 503;
     *ret_self = log;
     return true;
+}
+
+static void stop(void *self)
+{
+    struct access_log *log = self;
+    free(log->refusals);
+    free(log);
 }
 
 /* Whether this line is written. *ret_dropped is how many before it were not. */
@@ -132,12 +145,10 @@ write_line(struct weir *w, const struct weir_access_log *options, unsigned long 
 
 static void after(struct weir *w, const void *self, void *slot)
 {
-    /* The counters of refusals are the one thing of ours that changes; they are atomic.
-     */
-    struct access_log *log = (struct access_log *)(uintptr_t)self;
+    const struct access_log *log = self;
     unsigned long dropped = 0;
     (void)slot;
-    for (unsigned i = 0; i < sizeof log->refusals / sizeof *log->refusals; i++)
+    for (unsigned i = 0; i < KINDS; i++)
         if (w->status == log->refusals[i].status && !due(&log->refusals[i], &dropped))
             return;
     write_line(w, log->options, dropped);
@@ -147,6 +158,6 @@ const struct weir_filter weir_filter_access_log = {
     .name = "access_log",
     .options_size = sizeof(struct weir_access_log),
     .start = start,
-    .stop = free,
+    .stop = stop,
     .after = after,
 };

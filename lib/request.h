@@ -65,8 +65,8 @@ struct weir {
     struct weir__pair *params; /* in arrival order; HTTP_ names may repeat */
     unsigned params_len;
     bool authorizer;        /* role AUTHORIZER: no handler, no body */
-    const char *method;     /* never NULL after begin */
     bool head;              /* a HEAD request: no body leaves */
+    const char *method;     /* never NULL after begin */
     const char *path;       /* normalised */
     const char *query;      /* raw query string, "" where there is none */
     int64_t content_length; /* -1 where none was declared */
@@ -80,9 +80,9 @@ struct weir {
     const struct weir_endpoint *endpoint; /* NULL: unmatched */
     size_t endpoint_index;                /* or WEIR__ENDPOINT_UNMATCHED */
     weir_handler_fn *handler;             /* the endpoint's, or one of ours */
-    bool nonblocking;
     struct weir__capture captures[WEIR__CAPTURES_MAX];
     unsigned captures_len;
+    bool nonblocking;  /* the handler is */
     const char *allow; /* for 405 and OPTIONS */
 
     /* Who asks: from identity. */
@@ -111,17 +111,16 @@ struct weir {
 
     /* Its life. */
     enum weir__phase phase;
-    unsigned stage;   /* the next hook of the phase */
-    unsigned entered; /* filters whose before was called */
-    enum weir_verdict verdict;
+    unsigned stage;     /* the next hook of the phase */
+    unsigned entered;   /* filters whose before was called */
     weir_step_fn *then; /* the continuation after a wait or an offload */
     bool then_may_block;
     bool offloaded; /* counted by offload_begin */
     bool timed_out; /* the last wait ended by its time */
     bool abandoned; /* the next run answers `refusal` */
+    bool served;    /* the handler was called */
+    bool unserved;  /* Weir itself refused after the chain: what was charged goes back */
     struct weir__refusal refusal;
-    bool served;   /* the handler was called */
-    bool unserved; /* Weir itself refused after the chain: what was charged goes back */
     void *slots;
     int64_t wait_until_us;
     struct weir__blocked *blocked; /* the thread that sits in the wait, NULL: parked */
