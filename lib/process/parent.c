@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -336,6 +337,19 @@ static void loop(struct parent *parent)
     }
 }
 
+/* A thread doesn't come along with a fork, but the locks that it holds do. */
+static void warn_of_threads(void)
+{
+    struct stat stat_of_tasks;
+    /* Two links are the folder's own. */
+    if (stat("/proc/self/task", &stat_of_tasks) == 0 && stat_of_tasks.st_nlink > 3)
+        weir__log(
+            WEIR_LOG_WARNING,
+            "threads run before the workers are forked (%lu besides this one): they "
+            "won't be in the workers; start them in worker_start",
+            (unsigned long)stat_of_tasks.st_nlink - 3);
+}
+
 int weir__parent_run(const struct weir__parent_config *config)
 {
     struct parent parent = { .config = config, .status = EX_OK };
@@ -352,6 +366,7 @@ int weir__parent_run(const struct weir__parent_config *config)
     } else {
         /* What stands in a buffer now would be written by every worker. */
         fflush(NULL);
+        warn_of_threads();
         loop(&parent);
         weir__children_log_sums(&parent.children);
     }

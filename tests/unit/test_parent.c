@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,14 @@ static int unable_worker(const struct weir__worker_config *config)
 
 /* ---- the frame ------------------------------------------------------------------- */
 
+static bool with_a_thread;
+
+static void *sleep_for_ever(void *arg)
+{
+    hang();
+    return arg;
+}
+
 static void start(worker_fn *run, unsigned workers, unsigned drain_ms)
 {
     struct weir_error error = { "" };
@@ -185,6 +194,9 @@ static void start(worker_fn *run, unsigned workers, unsigned drain_ms)
         close(report_fds[0]);
         weir__log_replace(report_line, NULL, WEIR_LOG_INFO);
         weir__settings_parent(&error);
+        pthread_t thread;
+        if (with_a_thread && pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
+            _exit(98);
         _exit(weir__parent_run(&(struct weir__parent_config){ .listeners = &listeners,
                                                               .workers = workers,
                                                               .drain_ms = drain_ms,
@@ -530,6 +542,23 @@ Test(parent, sums_are_logged_when_asked_for_and_at_the_end)
     struct report end = expect_line("requests");
     unsigned requests = 31 + first.index; /* its own twice */
     cr_expect_eq((unsigned)atoi(end.line), requests, "%s", end.line);
+    cr_expect_eq(parents_status(), 0);
+}
+
+Test(parent, a_thread_before_the_fork_is_warned_of)
+{
+    with_a_thread = true;
+    start(good_worker, 1, 5000);
+    expect_line("threads run before the workers are forked (1 besides");
+    kill(parent_pid, SIGTERM);
+    cr_expect_eq(parents_status(), 0);
+}
+
+Test(parent, without_one_nothing_is_warned_of)
+{
+    start(good_worker, 1, 5000);
+    cr_expect(strstr(expect(LOGGED).line, "ready"));
+    kill(parent_pid, SIGTERM);
     cr_expect_eq(parents_status(), 0);
 }
 
