@@ -64,6 +64,8 @@ static int listen_and_run(const struct weir__app *frozen,
 {
     struct weir_error error = { "" };
     struct weir__listeners listeners = { 0 };
+    if (!weir__settings_block(&error))
+        return refuse(EX_OSERR, &error);
     switch (weir__listen_open(options, &listeners, &error)) {
     case WEIR__LISTEN_NONE:
         weir__error(&error,

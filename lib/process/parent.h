@@ -33,8 +33,8 @@ struct weir__parent_config {
  * logged. SIGUSR2 logs the sums of all workers; SIGHUP and SIGUSR1 are taken and do
  * nothing.
  *
- * After weir__settings_parent(), before any thread exists. In a worker it doesn't return:
- * the process ends with what run returned. */
+ * After weir__settings_parent() and weir__settings_block(), before any thread exists. In
+ * a worker it doesn't return: the process ends with what run returned. */
 int weir__parent_run(const struct weir__parent_config *config);
 
 #endif

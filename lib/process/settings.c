@@ -66,17 +66,23 @@ static void raise_open_files(void)
 
 bool weir__settings_parent(struct weir_error *ret_error)
 {
-    sigset_t set;
-    weir__settings_signals(&set);
-    /* Whoever started us may have ignored SIGCHLD, and then waitpid(2) finds nobody. */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGCHLD, SIG_DFL) == SIG_ERR ||
-        signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
         return weir__error(ret_error, "signals: %s", strerror(errno));
     if (!open_standard_files(ret_error))
         return false;
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         close_on_exec_one_by_one();
     raise_open_files();
+    return true;
+}
+
+bool weir__settings_block(struct weir_error *ret_error)
+{
+    sigset_t set;
+    weir__settings_signals(&set);
+    /* Whoever started us may have ignored SIGCHLD, and then waitpid(2) finds nobody. */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
+        return weir__error(ret_error, "signals: %s", strerror(errno));
     return true;
 }
 

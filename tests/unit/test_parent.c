@@ -194,6 +194,7 @@ static void start(worker_fn *run, unsigned workers, unsigned drain_ms)
         close(report_fds[0]);
         weir__log_replace(report_line, NULL, WEIR_LOG_INFO);
         weir__settings_parent(&error);
+        weir__settings_block(&error);
         pthread_t thread;
         if (with_a_thread && pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
             _exit(98);

@@ -41,8 +41,10 @@ static int parents_signals(void)
     struct weir_error error = { "" };
     signal(SIGCHLD, SIG_IGN); /* as a careless starter leaves it */
     signal(SIGPIPE, SIG_DFL);
-    if (!weir__settings_parent(&error))
+    if (!weir__settings_parent(&error) || is_blocked(SIGTERM))
         return 1;
+    if (!weir__settings_block(&error))
+        return 5;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!is_blocked(numbers[i]))
             return 2;
@@ -55,7 +57,7 @@ static int workers_signals(void)
 {
     static const int ignored[] = { SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE };
     struct weir_error error = { "" };
-    if (!weir__settings_parent(&error))
+    if (!weir__settings_parent(&error) || !weir__settings_block(&error))
         return 1;
     raise(SIGINT); /* waits, blocked: must not kill the worker */
     weir__settings_worker();
