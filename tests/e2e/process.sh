@@ -50,6 +50,7 @@ parents_ticks() {
 
 nginx_start 0 <<END
 location / { include /etc/nginx/fastcgi_params; fastcgi_pass unix:$socket; }
+location /rolling { include /etc/nginx/fastcgi_params; fastcgi_pass unix:$room/rolling.sock; }
 END
 url=http://127.0.0.1:$nginx_port
 
@@ -169,10 +170,26 @@ check_failing_start() {
     check "a wrong address: one line" "64 1" "$status $(wc -l <<<"$out")"
 }
 
+# A socket that outlives its instances: no request is lost to a restart.
+check_rolling_restart() {
+    local instances good
+    start rolling python3 "$here/process_rolling.py" "$room/rolling.sock" "$app" --threads 4
+    started_or_die rolling grep -q started "$room/rolling.log"
+    statuses -Z --parallel-max 8 "$url/rolling?ms=5&n=[1-4000]" \
+        >"$room/load" 2>"$room/curl.log"
+    stop "$pid" || true
+    read -r instances good < <(tail -n 1 "$room/rolling.log")
+    check_between "instances that took turns during 4000 requests" 5 1000 "$instances"
+    check "all of them ended with status 0" "$instances" "$good"
+    check "every request was answered with 200" "4000 200" \
+        "$(sort "$room/load" | uniq -c | sed 's/^ *//' | paste -sd ' ')"
+}
+
 check_killed_worker
 check_idle_stop
 check_busy_stop
 check_killed_parent
 check_second_instance
 check_failing_start
+check_rolling_restart
 finish

@@ -2,7 +2,6 @@
  * and one that says which worker serves. */
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <weir/weir.h>
 
@@ -21,15 +20,10 @@ static int slow(struct weir *w)
     return weir_text(w, 200, "slow\n");
 }
 
-static int pid(struct weir *w)
-{
-    return weir_text(w, 200, weir_printf(w, "%d\n", (int)getpid()));
-}
-
 static const struct weir_endpoint endpoints[] = {
     { "GET /fast", fast, .limits = WEIR_UNLIMITED, .nonblocking = true },
     { "GET /slow", slow, .limits = WEIR_UNLIMITED },
-    { "GET /pid", pid, .limits = WEIR_UNLIMITED },
+    { "GET /rolling", slow, .limits = WEIR_UNLIMITED },
     { "GET /limited",
       fast,
       .limits = WEIR_LIMITS(WEIR_FIXED_WINDOW("day", 5, WEIR_DAYS(1))) },
