@@ -329,9 +329,10 @@ struct weir_test_reply *weir_test_post(struct weir_test *t,
 const char *weir_test_header(const struct weir_test_reply *reply, const char *name)
 {
     const struct reply *own = (const struct reply *)(const void *)reply;
-    const char *line = own->lines.bytes, *end = line + own->lines.len;
+    const char *line = own->lines.bytes;
+    const char *end = line ? line + own->lines.len : NULL;
     size_t len = strlen(name);
-    while (line && line < end) {
+    while (line < end) {
         if (strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + 2;
         line += strlen(line) + 2;
