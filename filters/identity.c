@@ -34,21 +34,29 @@ static bool start(const struct weir_app *app,
     return true;
 }
 
+/* The name under which the address is counted. NULL when memory is short. */
+static const char *address_key(struct weir *w, const struct weir_identity *options)
+{
+    if (w->remote.family != WEIR__ADDR_IPV6)
+        return w->remote_text;
+    char *key = weir_alloc(w, WEIR__ADDR_TEXT_BYTES);
+    unsigned prefix = options->ipv6_prefix ? options->ipv6_prefix : IPV6_PREFIX;
+    if (key)
+        weir__addr_key(&w->remote, prefix, key);
+    return key;
+}
+
 /* The address, where there is one; else nobody. */
 static bool take_address(struct weir *w, const struct weir_identity *options)
 {
     w->caller.type = WEIR_CALLER_NONE;
-    char *key = weir_alloc(w, WEIR__ADDR_TEXT_BYTES);
-    if (!key)
-        return false;
-    unsigned prefix = options->ipv6_prefix ? options->ipv6_prefix : IPV6_PREFIX;
-    size_t len = weir__addr_key(&w->remote, prefix, key);
-    if (len == 0)
-        return true;
+    const char *key = address_key(w, options);
+    if (!key || !*key)
+        return key != NULL;
     w->address_key = key;
     w->caller.type = WEIR_CALLER_IP;
-    w->caller.id_len = (unsigned)len;
-    memcpy(w->caller.id, key, len + 1);
+    w->caller.id_len = (unsigned)strlen(key);
+    memcpy(w->caller.id, key, w->caller.id_len + 1);
     return true;
 }
 
