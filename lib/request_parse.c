@@ -78,7 +78,7 @@ static bool parse_method(struct weir *w, const char **ret_detail)
 {
     const char *method = value_of(w, "REQUEST_METHOD");
     size_t len = method ? strlen(method) : 0;
-    if (len > METHOD_BYTES_MAX || !weir__field_is_token(method ? method : "", len)) {
+    if (!method || len > METHOD_BYTES_MAX || !weir__field_is_token(method, len)) {
         *ret_detail = "The method is missing or malformed.";
         return false;
     }

@@ -55,45 +55,45 @@ static bool span_is(struct weir__span span, const char *text)
     return span.len == strlen(text) && memcmp(span.bytes, text, span.len) == 0;
 }
 
-/* Where in the sorted children the literal is, or would be put. */
-static size_t find_place(const struct node *node, struct weir__span text, bool *ret_there)
+/* The child for that literal, or NULL; *ret_place is then where it would be put. */
+static struct node *
+find_literal(const struct node *node, struct weir__span text, size_t *ret_place)
 {
     size_t low = 0, high = node->literals_len;
-    *ret_there = false;
-    while (low < high && !*ret_there) {
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = compare_spans(text, node->literals[middle]->text);
-        if (order == 0) {
-            low = middle;
-            *ret_there = true;
-        } else if (order < 0) {
+        if (order == 0)
+            return node->literals[middle];
+        if (order < 0)
             high = middle;
-        } else {
+        else
             low = middle + 1;
-        }
     }
-    return low;
+    *ret_place = low;
+    return NULL;
 }
 
 /* ---- building ---------------------------------------------------------------------- */
 
 static struct node *literal_child(struct node *node, struct weir__span text)
 {
-    bool there;
-    size_t place = find_place(node, text, &there);
-    if (there)
-        return node->literals[place];
+    size_t place = 0;
+    struct node *child = find_literal(node, text, &place);
+    if (child)
+        return child;
     struct node **grown =
-        realloc(node->literals, (node->literals_len + 1) * sizeof node->literals[0]);
+        realloc(node->literals, (node->literals_len + 1) * sizeof(struct node *));
     if (!grown)
         return NULL;
     node->literals = grown;
-    struct node *child = calloc(1, sizeof *child);
+    child = calloc(1, sizeof *child);
     if (!child)
         return NULL;
     child->text = text;
-    memmove(
-        grown + place + 1, grown + place, (node->literals_len - place) * sizeof grown[0]);
+    memmove(grown + place + 1,
+            grown + place,
+            (node->literals_len - place) * sizeof(struct node *));
     grown[place] = child;
     node->literals_len++;
     return child;
@@ -312,9 +312,9 @@ static bool walk_below(struct walk *walk,
     } else {
         struct weir__span segment = { rest + 1, strcspn(rest + 1, "/") };
         const char *below = rest + 1 + segment.len;
-        bool there;
-        size_t place = find_place(node, segment, &there);
-        if (there && walk_below(walk, node->literals[place], below, captured))
+        size_t place;
+        const struct node *literal = find_literal(node, segment, &place);
+        if (literal && walk_below(walk, literal, below, captured))
             return true;
         if (node->name && captured < WEIR__CAPTURES_MAX) {
             walk->texts[captured] = segment;

@@ -90,12 +90,13 @@ static bool read_options(struct weir_test *t,
                          const char *const *arguments,
                          struct weir_error *ret_error)
 {
+    static char program[] = "test";
     int count = 0;
-    t->arguments[count++] = (char *)(uintptr_t) "test";
+    t->arguments[count++] = program;
     for (; arguments && *arguments; arguments++) {
         if (count > ARGUMENTS_MAX)
             return weir__error(ret_error, "test: too many arguments");
-        t->arguments[count++] = (char *)(uintptr_t)*arguments;
+        t->arguments[count++] = (char *)*arguments;
     }
     return weir__options_parse(
         &t->options, count, t->arguments, t->app->options, ret_error);
