@@ -32,12 +32,12 @@ die() {
 # Makes the folder $room. Its path is short, since a socket's may have 107 bytes, and
 # another user, such as nginx's worker, may enter but not list it.
 room_open() {
-    room=$(mktemp -d /tmp/weir.XXXXXX)
-    chmod 711 "$room"
-    trap room_close EXIT
+    trap room_close EXIT # first: an interruption must find a folder that has an owner
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
+    room=$(mktemp -d /tmp/weir.XXXXXX)
+    chmod 711 "$room"
 }
 
 room_close() {
@@ -48,7 +48,7 @@ room_close() {
     done
     if [[ $status != 0 && -n ${WEIR_KEEP:-} ]]; then
         say "kept: $room" >&2
-    else
+    elif [[ -n $room ]]; then
         rm -rf "$room"
     fi
     return "$status"
