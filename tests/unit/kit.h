@@ -168,6 +168,12 @@ static inline void kit_begin(void)
     weir__life_begin(&kit.w);
 }
 
+static inline void kit_start(const char *method, const char *uri)
+{
+    kit_request(method, uri);
+    kit_begin();
+}
+
 /* Runs as a transport would, until the request is parked (false) or over (true). */
 static inline bool kit_run(void)
 {
@@ -199,8 +205,7 @@ static inline bool kit_run(void)
 /* The whole of it, for requests that don't park. Returns the status. */
 static inline int kit_get(const char *method, const char *uri)
 {
-    kit_request(method, uri);
-    kit_begin();
+    kit_start(method, uri);
     cr_assert(kit_run());
     return kit.w.status;
 }

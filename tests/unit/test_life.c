@@ -367,8 +367,7 @@ static enum weir_verdict wakes_and_waits(struct weir *w, const void *self, void 
 Test(life, parks_and_goes_on_behind_the_wait)
 {
     scripts[1].on_before = waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     cr_assert_eq(kit.w.wait_until_us, kit.now_us + WEIR_SECONDS(1));
     cr_assert_eq(continued, 0u);
@@ -382,8 +381,7 @@ Test(life, parks_and_goes_on_behind_the_wait)
 Test(life, may_wait_again)
 {
     scripts[1].on_before = waits_twice;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     weir_wake(&kit.w);
     cr_assert_not(kit_run());
@@ -397,8 +395,7 @@ Test(life, may_wait_again)
 Test(life, tells_a_wait_that_its_time_was_over)
 {
     scripts[1].on_before = waits_for_time;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     weir__life_timeout(&kit.w, kit.armed);
     cr_assert(kit_run());
@@ -408,8 +405,7 @@ Test(life, tells_a_wait_that_its_time_was_over)
 Test(life, does_not_park_when_woken_in_advance)
 {
     scripts[1].on_before = wakes_and_waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert(kit_run());
     cr_assert_eq(kit.resumes, 0u);
     cr_assert_eq(continued, 1u);
@@ -426,8 +422,7 @@ Test(life, does_not_take_one_filters_wake_for_anothers)
 {
     scripts[0].on_before = only_wakes;
     scripts[1].on_before = waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     weir_wake(&kit.w);
     cr_assert(kit_run());
@@ -490,8 +485,7 @@ Test(life, asks_for_a_thread_for_an_offload)
 Test(life, offloads_at_once_on_a_thread_that_may_block)
 {
     scripts[1].on_before = offloads;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, true), WEIR__NEED_BODY);
     cr_assert_eq(continued, 1u);
     cr_assert(kit_run());
@@ -512,8 +506,7 @@ Test(life, refuses_when_too_many_offloads_are_in_flight)
 Test(life, gives_the_place_of_an_abandoned_offload_back)
 {
     scripts[1].on_before = offloads;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_THREAD);
     cr_assert_eq(kit.offloads, 1);
     weir__life_abandon(&kit.w, 504, "RequestTimeout", NULL);
@@ -542,8 +535,7 @@ Test(life, lets_commit_edit_the_head)
 Test(life, parks_in_a_commit)
 {
     scripts[1].on_commit = waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     cr_assert_eq(kit.sent_len, 0u);
     weir_wake(&kit.w);
@@ -647,8 +639,7 @@ Test(life, answers_without_hooks_when_abandoned_before_it_began)
 
 Test(life, answers_for_a_body_that_is_too_large)
 {
-    kit_request("POST", "/hello");
-    kit_begin();
+    kit_start("POST", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
     weir__life_abandon(&kit.w, 413, "PayloadTooLarge", NULL);
     cr_assert(kit_run());
@@ -660,8 +651,7 @@ Test(life, answers_for_a_body_that_is_too_large)
 
 Test(life, keeps_what_a_malformed_body_was_charged)
 {
-    kit_request("POST", "/hello");
-    kit_begin();
+    kit_start("POST", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
     weir__life_abandon(&kit.w, 400, "BadRequest", NULL);
     cr_assert(kit_run());
@@ -671,8 +661,7 @@ Test(life, keeps_what_a_malformed_body_was_charged)
 Test(life, does_not_go_on_with_an_abandoned_wait)
 {
     scripts[1].on_before = waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     weir_wake(&kit.w);
     weir__life_abandon(&kit.w, 504, "RequestTimeout", NULL);
@@ -685,8 +674,7 @@ Test(life, does_not_go_on_with_an_abandoned_wait)
 Test(life, keeps_what_was_charged_once_the_handler_ran)
 {
     scripts[1].on_commit = waits;
-    kit_request("GET", "/hello");
-    kit_begin();
+    kit_start("GET", "/hello");
     cr_assert_not(kit_run());
     weir_wake(&kit.w);
     weir__life_abandon(&kit.w, 504, "RequestTimeout", NULL);
@@ -699,8 +687,7 @@ Test(life, keeps_what_was_charged_once_the_handler_ran)
 
 Test(life, starts_no_handler_for_a_client_that_is_gone)
 {
-    kit_request("POST", "/hello");
-    kit_begin();
+    kit_start("POST", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
     atomic_store(&kit.w.gone, true);
     cr_assert(kit_run());
@@ -720,8 +707,7 @@ Test(life, leaves_the_answer_to_a_transport_that_has_given_one)
 
 Test(life, runs_the_after_hooks_of_a_request_that_is_ended_early)
 {
-    kit_request("POST", "/hello");
-    kit_begin();
+    kit_start("POST", "/hello");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
     weir__life_end(&kit.w);
     cr_assert_str_eq(kit.hooks, "a.before b.before c.before c.after b.after a.after ");

@@ -3,7 +3,12 @@
 
 #include <signal.h>
 
+#include <weir/filters/access_log.h>
+#include <weir/filters/identity.h>
 #include <weir/filters/lint.h>
+#include <weir/filters/ratelimit.h>
+#include <weir/filters/request_id.h>
+#include <weir/filters/skeleton.h>
 
 #include "lint_watch.h"
 
@@ -333,8 +338,7 @@ Test(lint, reports_two_hooks_at_the_same_time)
                         { &filter_rogue, NULL },
                         { &filter_other, NULL }));
     on_before = is_run_again;
-    kit_request("GET", "/");
-    kit_begin();
+    kit_start("GET", "/");
     weir__life_run(&kit.w, false);
     cr_assert_eq(reported[WEIR_BREACH_CONCURRENT], 1u);
     cr_assert_str_eq(reporter, "other");
@@ -355,8 +359,7 @@ Test(lint, reports_hooks_out_of_order_or_twice)
 
 Test(lint, reports_a_length_that_is_not_the_bodys)
 {
-    kit_request("GET", "/");
-    kit_begin();
+    kit_start("GET", "/");
     cr_assert_eq(weir__life_run(&kit.w, false), WEIR__NEED_BODY);
     kit.w.head_text = "Status: 200 OK\r\nContent-Length: 9\r\n\r\n";
     kit.w.head_len = strlen(kit.w.head_text);
@@ -366,6 +369,59 @@ Test(lint, reports_a_length_that_is_not_the_bodys)
     cr_assert(weir__buf_append(&kit.w.out, "9", 1));
     weir__lint_answer(&kit.w);
     cr_assert_eq(reported[WEIR_BREACH_LENGTH], 1u);
+}
+
+/* ---- the filters that ship ----------------------------------------------------------
+ */
+
+static bool nobody(struct weir *w, struct weir_caller *ret_caller)
+{
+    (void)w, (void)ret_caller;
+    return false;
+}
+
+static void ignore(void *arg, const char *line)
+{
+    (void)arg, (void)line;
+}
+
+static int flushes(struct weir *w)
+{
+    weir_write(w, "first", 5);
+    weir_flush(w);
+    return weir_write(w, "second", 6) ? 200 : 500;
+}
+
+static const struct weir_rule two[] = { WEIR_FIXED_WINDOW("two", 2, WEIR_HOURS(1)),
+                                        { 0 } };
+static const struct weir_endpoint limited[] = {
+    { "GET /two", handler, .limits = two },
+    { "GET /flush", flushes, .limits = two },
+    { 0 },
+};
+static const struct weir_use shipped[] = {
+    WEIR_USE(lint, .abort = true),
+    WEIR_USE(request_id),
+    WEIR_USE(access_log, .write = ignore),
+    WEIR_USE(identity, .session_user = nobody),
+    WEIR_USE(ratelimit, .source = WEIR_ON),
+    WEIR_USE(skeleton),
+    { NULL, NULL },
+};
+
+Test(lint, has_nothing_to_say_about_the_filters_that_ship)
+{
+    kit_close();
+    kit_open(limited, shipped);
+    cr_assert_eq(kit_get("GET", "/two"), 200);
+    cr_assert_eq(kit_get("HEAD", "/two"), 200);
+    cr_assert_eq(kit_get("GET", "/two"), 429);
+    cr_assert_eq(kit_get("HEAD", "/two"), 429);
+    cr_assert_eq(kit_get("GET", "/flush"), 200);
+    cr_assert_eq(kit_get("GET", "/nowhere"), 404);
+    cr_assert_eq(kit_get("POST", "/two"), 405);
+    cr_assert_eq(kit_get("GET", "/%00"), 400);
+    cr_assert_eq(kit.offloads, 0);
 }
 
 /* ---- the filter's options ---------------------------------------------------------- */
