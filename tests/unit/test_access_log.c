@@ -133,6 +133,9 @@ Test(access_log, writes_a_line_a_second_for_refusals_and_says_how_many_it_left_o
     ask("GET", "/two");
     cr_assert_eq(lines_len, 6u);
     cr_assert(strstr(lines[5], " dropped=9 status=429 "), "%s", lines[5]);
+    kit.now_us += WEIR_SECONDS(1);
+    ask("GET", "/two");
+    cr_assert_null(strstr(lines[6], "dropped"), "%s", lines[6]);
 }
 
 /* ---- the app's log ----------------------------------------------------------------- */

@@ -300,6 +300,63 @@ Test(identity, buys_no_look_up_for_an_address_that_is_refused_anyway)
     cr_assert_eq(seen.type, WEIR_CALLER_USER);
 }
 
+/* Time passes between identity and ratelimit. */
+static enum weir_verdict takes_a_minute(struct weir *w, const void *self, void *slot)
+{
+    (void)w, (void)self, (void)slot;
+    kit.now_us += WEIR_MINUTES(1);
+    return WEIR_NEXT;
+}
+
+static const struct weir_filter filter_slow = { .name = "slow",
+                                                .before = takes_a_minute };
+Test(identity, lets_nobody_through_whom_it_has_not_looked_up)
+{
+    reopen_limited(by_ip_endpoints);
+    for (unsigned i = 0; i < 3; i++)
+        cr_assert_eq(status_with("192.0.2.1", "sid=good"), 200);
+    /* The slow filter comes between the two, in a chain that is running already. */
+    kit.app->stages[kit.app->stages_len++] = kit.app->stages[1];
+    kit.app->stages[1].filter = &filter_slow;
+    cr_assert_eq(status_with("192.0.2.1", "sid=good"), 429);
+    cr_assert_eq(looked_up, 3u);
+}
+
+static const struct weir_rule in_twos[] = {
+    WEIR_TOKEN_BUCKET("ip", 4, 1, WEIR_SECONDS(1), .by = WEIR_BY_IP, .cost = 2),
+    { 0 },
+};
+static const struct weir_endpoint in_twos_endpoints[] = {
+    { "GET /", whoami, .limits = in_twos, .nonblocking = true },
+    { 0 },
+};
+
+Test(identity, promises_the_wait_for_the_whole_cost)
+{
+    reopen_limited(in_twos_endpoints);
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert_eq(status_with("192.0.2.1", "sid=good"), 200);
+    cr_assert_eq(status_with("192.0.2.1", "sid=good"), 429);
+    cr_assert(kit_sent_line("Retry-After: 2"));
+}
+
+static const struct weir_rule blocked[] = {
+    WEIR_FIXED_WINDOW("ip", WEIR_BLOCK, WEIR_MINUTES(1), .by = WEIR_BY_IP),
+    { 0 },
+};
+static const struct weir_endpoint blocked_endpoints[] = {
+    { "GET /", whoami, .limits = blocked, .nonblocking = true },
+    { 0 },
+};
+
+Test(identity, looks_up_where_no_filter_enforces_limits)
+{
+    kit_close();
+    kit_open(blocked_endpoints, with_session);
+    cr_assert_eq(status_with("192.0.2.1", "sid=good"), 200);
+    cr_assert_eq(seen.type, WEIR_CALLER_USER);
+}
+
 /* cases B35 */
 Test(identity, gives_no_fresh_budget_for_a_fresh_cookie)
 {

@@ -88,6 +88,7 @@ static int says_zero_after_202(struct weir *w)
 
 static int says_nonsense(struct weir *w)
 {
+    weir_set_header(w, "X-Half", "1");
     weir_text(w, 200, "half");
     return 99;
 }
@@ -236,6 +237,7 @@ Test(life, answers_500_to_a_status_that_is_none)
     cr_assert_eq(kit_get("GET", "/nonsense"), 500);
     cr_assert(kit_sent_line("Status: 500 Internal Server Error"));
     cr_assert_null(strstr(kit.sent, "half"));
+    cr_assert_null(strstr(kit.sent, "X-Half"));
     cr_assert_eq(weir_breach_count(WEIR_BREACH_STATUS), 1u);
 }
 
@@ -604,6 +606,21 @@ Test(life, sits_in_a_commits_wait_inside_a_handler)
     cr_assert_eq(kit_get("GET", "/flush"), 200);
     cr_assert_eq(continued, 1u);
     cr_assert_eq(kit.resumes, 0u);
+    cr_assert_str_eq(kit_sent_body(), "firstsecond");
+}
+
+static enum weir_verdict flushes_too(struct weir *w, const void *self, void *slot)
+{
+    (void)self, (void)slot;
+    cr_assert_not(weir_flush(w));
+    return WEIR_NEXT;
+}
+
+Test(life, sends_nothing_from_a_commit_inside_a_handler)
+{
+    scripts[1].on_commit = flushes_too;
+    cr_assert_eq(kit_get("GET", "/flush"), 200);
+    cr_assert_str_eq(kit.hooks, ALL_HOOKS);
     cr_assert_str_eq(kit_sent_body(), "firstsecond");
 }
 
