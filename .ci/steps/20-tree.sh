@@ -16,11 +16,21 @@ holds() {
     fi
 }
 
-# The code map of README.md has a line `- path: ...` for each file of these folders, once.
+# The code map of README.md has a line for each file of these folders, once: under the
+# heading of its folder, "- `x.c`: ...", or "- `x.[ch]`: ..." for two.
 git ls-files lib filters demo_app tools tests/support | grep -v '/meson\.build$' |
     sort >"$ci_folder/log/files"
-sed -n '/^## Code map/,/^## [^C]/ s/^- `\([^`]*\)`.*/\1/p' README.md |
-    sort >"$ci_folder/log/mapped"
+sed -n '/^## Code map/,/^## [^C]/p' README.md | tr -d '\`' | awk '
+    /^### / { folder = $2 }
+    /^- / {
+        name = $2
+        sub(/:$/, "", name)
+        if (sub(/\.\[ch\]$/, "", name)) {
+            print folder "/" name ".c"
+            print folder "/" name ".h"
+        } else
+            print folder "/" name
+    }' | sort >"$ci_folder/log/mapped"
 comm -23 "$ci_folder/log/files" "$ci_folder/log/mapped" |
     holds "files without a line in the code map of README.md"
 comm -13 "$ci_folder/log/files" "$ci_folder/log/mapped" |
@@ -38,7 +48,7 @@ done | holds "thread programs that no meson.build lists"
 git ls-files -s '*.sh' .ci/run | sed -n 's/^100755 [^\t]*\t//p' | while read -r file; do
     head -c 2 "$file" | grep -q '#!' || echo "$file"
 done | holds "executable scripts without a first line that names their shell"
-git grep -nIE '\b(TODO|FIXME|XXX)\b' -- ':!.ci/steps/20-tree.sh' ':!*.json' |
+{ git grep -nIE '\b(TODO|FIXME|XXX)\b' -- ':!.ci/steps/20-tree.sh' ':!*.json' || true; } |
     holds "words of unfinished work"
 
 echo "$passed passed, $failed failed"

@@ -12,9 +12,10 @@ seen_now() {
 
 # below PID: it and all of its descendants.
 below() {
-    local child
+    local children child
     echo "$1"
-    for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+    read -r -a children < <(cat "/proc/$1/task/"*/children 2>/dev/null) || true
+    for child in "${children[@]}"; do
         below "$child"
     done
 }
@@ -36,7 +37,8 @@ check "it answers" '200 {"type":"ip","id":"127.0.0.1"}' "$status $body"
 mapfile -t processes < <(below "$run_pid")
 check_between "processes, nginx's and the demo's among them" 6 100 "${#processes[@]}"
 kill -INT -- "-$run_pid"
-wait_for 20 eval '! is_running "$run_pid"' || true
+is_over() { ! is_running "$run_pid"; }
+wait_for 20 is_over || true
 status=0
 stop "$run_pid" 1 || status=$?
 check "run.sh after Ctrl-C" 130 "$status"
