@@ -53,7 +53,7 @@ static bool parse_tcp(const char *text,
     const char *host = rest + v6;
     const char *host_end = v6 ? strstr(host, "]:") : strchr(host, ':');
     char number[INET6_ADDRSTRLEN] = "";
-    uint64_t port;
+    uint64_t port = 0;
     if (!host_end ||
         !weir__unit_parse(WEIR__UNIT_COUNT, host_end + (v6 ? 2 : 1), &port) ||
         port > 65535)
@@ -215,7 +215,7 @@ static bool open_named(const struct weir__options *options,
                        struct weir_error *ret_error)
 {
     for (unsigned i = 0; i < options->listen_len; i++) {
-        struct weir__listen_address address;
+        struct weir__listen_address address = { .len = 0 };
         const char *text = options->listen[i];
         bool opened = false;
         if (!weir__listen_parse(text, &address, ret_error))

@@ -104,7 +104,7 @@ static bool find_owner(const struct weir__options *options,
 {
     uid_t uid = (uid_t)-1;
     gid_t gid = (gid_t)-1;
-    uint64_t number;
+    uint64_t number = 0;
     if (options->socket_owner) {
         const struct passwd *user = getpwnam(options->socket_owner);
         if (user)
@@ -170,7 +170,7 @@ bool weir__listen_unix_open(const struct weir__options *options,
                             struct weir_error *ret_error)
 {
     struct stat stat;
-    int folder;
+    int folder = -1;
     if (!lock_folder(address->sun_path, &folder, ret_error))
         return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -198,7 +198,7 @@ void weir__listen_unix_remove(struct weir__listen_file *file)
 {
     struct stat stat;
     struct weir_error error = { "" };
-    int folder;
+    int folder = -1;
     /* Without the lock the file stays: a dead socket is replaced by the next start. */
     if (file->path[0] == '\0' || !lock_folder(file->path, &folder, &error))
         return;

@@ -22,8 +22,8 @@ struct option {
                 struct weir__options *options,
                 struct weir_error *ret_error);
     size_t offset; /* of the field that set_unsigned, set_size or set_text fills */
-    enum weir__unit unit;
     uint64_t min, max;
+    enum weir__unit unit;
     enum weir__action action;
 };
 
@@ -32,7 +32,7 @@ static bool set_number(const struct option *option,
                        uint64_t *ret_number,
                        struct weir_error *ret_error)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!weir__unit_parse(option->unit, value, &number))
         return weir__error(ret_error,
                            "--%s: \"%s\" is not %s",
@@ -55,7 +55,7 @@ static bool set_unsigned(const struct option *option,
                          struct weir__options *options,
                          struct weir_error *ret_error)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!set_number(option, value, &number, ret_error))
         return false;
     *(unsigned *)((char *)options + option->offset) = (unsigned)number;
@@ -67,7 +67,7 @@ static bool set_size(const struct option *option,
                      struct weir__options *options,
                      struct weir_error *ret_error)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!set_number(option, value, &number, ret_error))
         return false;
     *(size_t *)((char *)options + option->offset) = (size_t)number;
