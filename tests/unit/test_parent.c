@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -171,7 +172,15 @@ static int unable_worker(const struct weir__worker_config *config)
 
 /* ---- the frame ------------------------------------------------------------------- */
 
-static bool with_a_thread;
+static bool with_a_thread, without_forks;
+
+/* Root may fork past any bound, so it becomes somebody else. */
+static void forbid_forks(void)
+{
+    struct rlimit none = { 0, 0 };
+    if (setrlimit(RLIMIT_NPROC, &none) < 0 || (getuid() == 0 && setuid(65534) < 0))
+        _exit(97);
+}
 
 static void *sleep_for_ever(void *arg)
 {
@@ -195,6 +204,8 @@ static void start(worker_fn *run, unsigned workers, unsigned drain_ms)
         weir__log_replace(report_line, NULL, WEIR_LOG_INFO);
         weir__settings_parent(&error);
         weir__settings_block(&error);
+        if (without_forks)
+            forbid_forks();
         pthread_t thread;
         if (with_a_thread && pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
             _exit(98);
@@ -486,6 +497,15 @@ Test(parent, so_are_workers_that_leave_politely_at_once)
 Test(parent, a_worker_that_can_not_start_ends_the_first_start)
 {
     start(unable_worker, 2, 5000);
+    cr_expect_eq(parents_status(), 71);
+    expect(GONE);
+}
+
+Test(parent, without_a_process_to_be_had_the_start_fails)
+{
+    without_forks = true;
+    start(good_worker, 2, 5000);
+    expect_line("worker 0: fork: ");
     cr_expect_eq(parents_status(), 71);
     expect(GONE);
 }
