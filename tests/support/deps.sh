@@ -19,9 +19,9 @@ self=$(readlink -f "$0")
 
 packages_of() { # SET
     case $1 in
-    build) echo gcc libc6-dev meson ninja-build pkgconf libjansson-dev ;;
+    build) echo gcc libc6-dev meson ninja-build pkgconf libjansson-dev libhiredis-dev ;;
     demo) packages_of build && echo libsodium-dev nginx curl jq ;;
-    test) packages_of demo && echo libcriterion-dev g++ python3 python3-jsonschema \
+    test) packages_of demo && echo libcriterion-dev redis-server g++ python3 python3-jsonschema \
         groff-base lighttpd apache2-bin chromium ;;
     ci) packages_of test && echo git clang clang-format-14 clang-tidy-14 \
         libclang-rt-14-dev cppcheck shellcheck ;;
