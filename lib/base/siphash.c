@@ -3,6 +3,9 @@
  * Reads its input byte by byte in little-endian order, whatever the machine's. */
 #include "base/siphash.h"
 
+#include <endian.h>
+#include <string.h>
+
 struct state {
     uint64_t v0, v1, v2, v3;
 };
@@ -35,8 +38,16 @@ static void take_word(struct state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* Up to eight bytes as a little-endian number. */
-static uint64_t read_le(const uint8_t *bytes, size_t len)
+/* Eight bytes as a little-endian number. */
+static uint64_t read_word(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return le64toh(word);
+}
+
+/* Fewer than eight. */
+static uint64_t read_rest(const uint8_t *bytes, size_t len)
 {
     uint64_t word = 0;
     for (size_t i = 0; i < len; i++)
@@ -48,7 +59,7 @@ struct weir__hash128
 weir__siphash128(const uint8_t key[16], const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
-    uint64_t k0 = read_le(key, 8), k1 = read_le(key + 8, 8);
+    uint64_t k0 = read_word(key), k1 = read_word(key + 8);
     struct state s = {
         .v0 = k0 ^ UINT64_C(0x736f6d6570736575),
         .v1 = k1 ^ UINT64_C(0x646f72616e646f6d) ^ 0xee,
@@ -57,8 +68,8 @@ weir__siphash128(const uint8_t key[16], const void *bytes, size_t len)
     };
     size_t left = len;
     for (; left >= 8; left -= 8, at += 8)
-        take_word(&s, read_le(at, 8));
-    take_word(&s, (uint64_t)(len & 0xff) << 56 | read_le(at, left));
+        take_word(&s, read_word(at));
+    take_word(&s, (uint64_t)(len & 0xff) << 56 | read_rest(at, left));
 
     struct weir__hash128 hash;
     s.v2 ^= 0xee;

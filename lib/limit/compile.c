@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-__extension__ typedef __int128 wide;
+#include "limit/wide.h"
 
 #define WORD_MAX 64 /* bytes of a rule's or a bucket's name */
 
@@ -95,7 +94,8 @@ static bool check_times(const struct weir_rule *rule, struct weir_error *ret_err
                            "refill: %lld is not between 1 and %lld",
                            (long long)rule->refill,
                            (long long)WEIR__MAX_UNITS);
-    if ((wide)rule->max * rule->window_us > (wide)WEIR__SPAN_MAX_US * rule->refill)
+    if ((weir__wide)rule->max * rule->window_us >
+        (weir__wide)WEIR__SPAN_MAX_US * rule->refill)
         return weir__error(ret_error,
                            "refill: at this rate the bucket takes more than 3660 days to "
                            "fill");

@@ -3,6 +3,7 @@
  * The first charge opens a window; its units count until it ends, all at once. Time is an
  * argument and the state is a value: nothing here knows where counters live. */
 #include "limit/limit.h"
+#include "limit/wide.h"
 
 /* The window that is open at now_us, or all zero. No charge can have put an end further
  * ahead than one length, so a later one is a clock that stepped back or a rule that got
@@ -64,5 +65,5 @@ unsigned weir__fixed_window_level(const struct weir__limit *limit,
                                   int64_t now_us)
 {
     int64_t used = open_window(limit, state, now_us).value;
-    return used >= limit->max ? 15 : (unsigned)(used * 15 / limit->max);
+    return used >= limit->max ? 15 : weir__wide_fifteenths(used, limit->max);
 }

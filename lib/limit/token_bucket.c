@@ -6,8 +6,9 @@
  * so that all times are counted here in 1/n of a microsecond and stay whole. They need 96
  * bits at most. Nothing rounds but an answer's times, up, and its units, down. */
 #include "limit/limit.h"
+#include "limit/wide.h"
 
-__extension__ typedef __int128 fine_time; /* 1/n microseconds */
+typedef weir__wide fine_time; /* 1/n microseconds */
 
 static fine_time fine(const struct weir__limit *limit, int64_t us)
 {
@@ -17,7 +18,7 @@ static fine_time fine(const struct weir__limit *limit, int64_t us)
 /* Whole microseconds, rounded up; 0 for what is over. */
 static int64_t ceil_us(const struct weir__limit *limit, fine_time span)
 {
-    return span <= 0 ? 0 : (int64_t)((span + limit->units - 1) / limit->units);
+    return span <= 0 ? 0 : weir__wide_divide(span + limit->units - 1, limit->units);
 }
 
 /* How long an empty bucket takes to fill. */
@@ -45,9 +46,10 @@ with_debt(const struct weir__limit *limit, fine_time until_full, int64_t now_us)
 {
     if (until_full <= 0)
         return (struct weir__limit_state){ 0, 0 };
+    int64_t whole_us = weir__wide_divide(until_full, limit->units);
     return (struct weir__limit_state){
-        .time_us = now_us + (int64_t)(until_full / limit->units),
-        .value = (int64_t)(until_full % limit->units),
+        .time_us = now_us + whole_us,
+        .value = (int64_t)(until_full - fine(limit, whole_us)),
     };
 }
 
@@ -66,7 +68,7 @@ void weir__token_bucket_decide(const struct weir__limit *limit,
         missing += asked;
 
     fine_time there = capacity(limit) - missing;
-    int64_t remaining = (int64_t)(there / limit->period_us);
+    int64_t remaining = weir__wide_divide(there, limit->period_us);
     fine_time next = (fine_time)(remaining + 1) * limit->period_us;
     ret_answer->allowed = allowed;
     ret_answer->never = false;
@@ -74,8 +76,9 @@ void weir__token_bucket_decide(const struct weir__limit *limit,
     ret_answer->remaining = remaining;
     ret_answer->retry_us = ceil_us(limit, allowed ? 0 : too_much);
     ret_answer->next_us = missing > 0 ? ceil_us(limit, next - there) : 0;
-    ret_answer->full_us = ceil_us(limit, missing);
     *ret_state = with_debt(limit, missing, now_us);
+    ret_answer->full_us =
+        missing > 0 ? ret_state->time_us - now_us + (ret_state->value > 0) : 0;
 }
 
 /* Time drains the oldest charge first, so that what is left of this one lies between now
@@ -100,5 +103,5 @@ unsigned weir__token_bucket_level(const struct weir__limit *limit,
     fine_time missing = debt(limit, state, now_us);
     if (missing + limit->period_us > capacity(limit))
         return 15;
-    return (unsigned)(missing * 15 / capacity(limit));
+    return weir__wide_fifteenths(missing, capacity(limit));
 }

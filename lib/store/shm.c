@@ -42,64 +42,65 @@ static struct turn turn_of(const struct weir__shm_segment *segment,
 
 /* ---- one rule ---------------------------------------------------------------------- */
 
-/* Reads the counter and decides on it: at, before and after, answer. True where it was
- * found as it is told; false to try again. */
-static bool look(const struct weir__shm_segment *segment, struct turn *turn)
+/* Finds the counter and reads it: at, before. */
+static void read_counter(struct turn *turn)
 {
-    struct weir__limit_state unused = { 0, 0 }, state;
-    turn->lock_look = weir__shm_lock_look(turn->place.stripe);
-    turn->at = weir__shm_find(&turn->place);
-    turn->before = turn->at ? weir__word_guess(turn->at)
-                            : weir__word_make(turn->place.tag, unused, 0);
-    if (weir__word_tag(turn->before.hi) != turn->place.tag)
-        return false;
-    int64_t now = weir__shm_now_us(segment);
+    struct weir__limit_state unused = { 0, 0 };
+    do {
+        turn->lock_look = weir__shm_lock_look(turn->place.stripe);
+        turn->at = weir__shm_find(&turn->place);
+        turn->before = turn->at ? weir__word_guess(turn->at)
+                                : weir__word_make(turn->place.tag, unused, 0);
+    } while (weir__word_tag(turn->before.hi) != turn->place.tag);
+}
+
+/* Decides on what was read: after, answer. now_us must have been read later. */
+static void decide(struct turn *turn, int64_t now_us)
+{
+    struct weir__limit_state state;
     weir__limit_decide(turn->limit,
                        weir__word_state(turn->before),
                        turn->cost,
-                       now,
+                       now_us,
                        &state,
                        &turn->answer);
     /* A cost above the max says nothing of how much its caller has used. */
     unsigned level = turn->answer.allowed || turn->answer.never
-                         ? weir__limit_level(turn->limit, state, now)
+                         ? weir__limit_level(turn->limit, state, now_us)
                          : WEIR__LEVEL_REFUSED;
     turn->after = weir__word_make(turn->place.tag, state, level);
+}
+
+/* Writes what was decided, where there is something to write and a counter to hold it.
+ * False after a lost race: what was decided is not true any more. */
+static bool write_counter(struct turn *turn)
+{
+    if (!turn->at || (turn->answer.allowed && turn->cost == 0))
+        return true;
+    WEIR__STOP(WEIR__STOP_DECIDED);
+    if (!weir__word_swap(turn->at, turn->before, turn->after))
+        return false;
+    WEIR__STOP(WEIR__STOP_CHARGED);
     return true;
 }
 
-/* Decides one rule without charging it. A refusal is true: it was confirmed. */
-static void check(const struct weir__shm_segment *segment, struct turn *turn)
-{
-    for (;;) {
-        if (!look(segment, turn))
-            continue;
-        if (!turn->at || turn->answer.allowed)
-            return;
-        if (weir__word_swap(turn->at, turn->before, turn->after))
-            return;
-    }
-}
-
-/* Decides one rule and charges it where it admits. */
+/* Decides one rule and charges it where it admits. A refusal is true: it was written. */
 static void
 charge(const struct weir__shm_segment *segment, struct turn *turn, const char *tail)
 {
     for (;;) {
-        if (!look(segment, turn))
+        read_counter(turn);
+        int64_t now_us = weir__shm_now_us(segment);
+        decide(turn, now_us);
+        bool needs_counter = turn->answer.allowed && turn->cost > 0;
+        if (turn->at || !needs_counter) {
+            if (write_counter(turn))
+                return;
             continue;
-        if (turn->answer.allowed ? turn->cost == 0 : !turn->at)
-            return;
-        WEIR__STOP(WEIR__STOP_DECIDED);
-        if (turn->at) {
-            if (!weir__word_swap(turn->at, turn->before, turn->after))
-                continue;
-            WEIR__STOP(WEIR__STOP_CHARGED);
-            return;
         }
         /* Where its own bucket is full of callers who are being refused, a newcomer
          * shares one counter with all others of its rule to whom that happens. */
-        if (!weir__shm_insert(&turn->place, weir__shm_now_us(segment)))
+        if (!weir__shm_insert(&turn->place, now_us))
             turn->place = weir__shm_overflow_place(segment, tail);
     }
 }
@@ -119,11 +120,11 @@ static void give_back(const struct weir__shm_segment *segment,
         struct weir__word before = weir__word_guess(at);
         if (weir__word_tag(before.hi) != place->tag)
             continue;
-        int64_t now = weir__shm_now_us(segment);
+        int64_t now_us = weir__shm_now_us(segment);
         struct weir__limit_state state =
-            weir__limit_refund(limit, weir__word_state(before), cost, charged, now);
+            weir__limit_refund(limit, weir__word_state(before), cost, charged, now_us);
         struct weir__word after =
-            weir__word_make(place->tag, state, weir__limit_level(limit, state, now));
+            weir__word_make(place->tag, state, weir__limit_level(limit, state, now_us));
         if (weir__word_swap(at, before, after))
             return;
     }
@@ -160,7 +161,27 @@ static void undo(const struct weir__shm_segment *segment, struct turn *turn)
         segment, &turn->place, turn->limit, turn->cost, weir__word_state(turn->after));
 }
 
-/* Charges all, or none and returns false. */
+/* Decides all rules without charging. A refusal is true: it was written. */
+static bool
+check_all(const struct weir__shm_segment *segment, struct turn *turns, unsigned len)
+{
+    bool allowed = true;
+    for (unsigned i = 0; i < len; i++)
+        read_counter(&turns[i]);
+    int64_t now_us = weir__shm_now_us(segment);
+    for (unsigned i = 0; i < len; i++) {
+        decide(&turns[i], now_us);
+        while (!turns[i].answer.allowed && !write_counter(&turns[i])) {
+            read_counter(&turns[i]);
+            decide(&turns[i], weir__shm_now_us(segment));
+        }
+        allowed = allowed && turns[i].answer.allowed;
+    }
+    return allowed;
+}
+
+/* Charges all, or none and returns false. What check_all() decided is written as it is
+ * where no counter has changed since. */
 static bool charge_all(const struct weir__shm_segment *segment,
                        const struct weir_store_ask *ask,
                        struct turn *turns)
@@ -169,7 +190,8 @@ static bool charge_all(const struct weir__shm_segment *segment,
     sort_by_address(turns, ask->items_len, order);
     for (unsigned i = 0; i < ask->items_len; i++) {
         struct turn *turn = &turns[order[i]];
-        charge(segment, turn, ask->items[order[i]].tail);
+        if (!turn->at || !write_counter(turn))
+            charge(segment, turn, ask->items[order[i]].tail);
         if (turn->answer.allowed) {
             WEIR__STOP(WEIR__STOP_BETWEEN);
             continue;
@@ -183,25 +205,14 @@ static bool charge_all(const struct weir__shm_segment *segment,
     return true;
 }
 
-static bool
-check_all(const struct weir__shm_segment *segment, struct turn *turns, unsigned len)
-{
-    bool allowed = true;
-    for (unsigned i = 0; i < len; i++) {
-        check(segment, &turns[i]);
-        allowed = allowed && turns[i].answer.allowed;
-    }
-    return allowed;
-}
-
 /* In a refused request a rule that would have admitted says what it has left, uncharged.
  */
 static void tell_uncharged(const struct weir__shm_segment *segment, struct turn *turn)
 {
     struct turn asking = *turn;
     asking.cost = 0;
-    while (!look(segment, &asking))
-        ;
+    read_counter(&asking);
+    decide(&asking, weir__shm_now_us(segment));
     turn->answer = asking.answer;
     turn->answer.allowed = true;
     turn->answer.never = false;

@@ -11,6 +11,7 @@
 #define NUMBER_ONE (UINT64_C(1) << 40)
 #define TIME_MASK (NUMBER_ONE - 1)
 
+#define AHEAD_US 1000000
 #define SPINS 50       /* before the processor is given away */
 #define TRIES_MAX 4000 /* an end also where the clock stands still */
 
@@ -47,9 +48,12 @@ static uint64_t taken_at(uint64_t word, int64_t now_us)
            ((uint64_t)now_us & TIME_MASK);
 }
 
-static int64_t age_us(uint64_t word, int64_t now_us)
+/* Taken longer ago than anybody works. A time just after now is another's who read the
+ * clock later than we did; one far after it is none of this clock. */
+static bool is_old(uint64_t word, int64_t now_us)
 {
-    return (int64_t)(((uint64_t)now_us - word) & TIME_MASK);
+    uint64_t age_us = ((uint64_t)now_us - word) & TIME_MASK;
+    return age_us > WEIR__SHM_LOCK_US && age_us < NUMBER_ONE - AHEAD_US;
 }
 
 static void pause_for(unsigned tries)
@@ -59,32 +63,34 @@ static void pause_for(unsigned tries)
         sched_yield();
 }
 
-/* 0 where it was not to be had until deadline_us. */
+/* 0 where it was not to be had in time after start_us. The clock is read again only by
+ * who has to wait. */
 static uint64_t take(const struct weir__shm_segment *segment,
                      struct weir__shm_stripe *stripe,
-                     int64_t deadline_us)
+                     int64_t start_us)
 {
+    int64_t now_us = start_us;
     for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
-        int64_t now_us = weir__shm_now_us(segment);
         uint64_t word = weir__shm_lock_look(stripe);
-        if ((word & HELD) == 0 || age_us(word, now_us) > WEIR__SHM_LOCK_US) {
+        if ((word & HELD) == 0 || is_old(word, now_us)) {
             uint64_t own = taken_at(word, now_us);
             if (__atomic_compare_exchange_n(
                     &stripe->lock, &word, own, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                 return own;
-        } else if (now_us > deadline_us) {
+        } else if (now_us - start_us > WEIR__SHM_LOCK_US) {
             break;
         }
         pause_for(tries);
+        now_us = weir__shm_now_us(segment);
     }
     return 0;
 }
 
 void weir__shm_lock(const struct weir__shm_segment *segment, struct weir__shm_hold *hold)
 {
-    int64_t deadline_us = weir__shm_now_us(segment) + WEIR__SHM_LOCK_US;
+    int64_t start_us = weir__shm_now_us(segment);
     for (unsigned i = 0; i < hold->len; i++)
-        hold->words[i] = take(segment, hold->stripes[i], deadline_us);
+        hold->words[i] = take(segment, hold->stripes[i], start_us);
 }
 
 void weir__shm_unlock(struct weir__shm_hold *hold)

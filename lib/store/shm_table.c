@@ -41,6 +41,19 @@ static struct weir__hash128 hash_key(const struct weir__shm_segment *segment,
     return weir__siphash128(secret, halves, sizeof halves);
 }
 
+/* A bucket is four cache lines. Each tag begins to look in one of them, and is put into
+ * the first hole from there, so that most are found in the first line that is fetched. */
+static unsigned first_way(uint64_t tag)
+{
+    static const uint8_t line_starts[4] = { 0, 3, 7, 11 };
+    return line_starts[tag & 3];
+}
+
+static unsigned next_way(unsigned way)
+{
+    return way + 1 < WEIR__SHM_WAYS ? way + 1 : 0;
+}
+
 static struct weir__shm_place place_in(const struct weir__shm_segment *segment,
                                        struct weir__shm_bucket *buckets,
                                        uint64_t count,
@@ -49,10 +62,12 @@ static struct weir__shm_place place_in(const struct weir__shm_segment *segment,
     __extension__ typedef unsigned __int128 wide;
     uint64_t index = (uint64_t)((wide)hash.hi * count >> 64);
     uint64_t tag = weir__word_tag(hash.lo);
+    tag = tag ? tag : 1;
+    __builtin_prefetch(&buckets[index].ways[first_way(tag)]);
     return (struct weir__shm_place){
         .bucket = buckets + index,
         .stripe = segment->stripes + index % WEIR__SHM_STRIPES,
-        .tag = tag ? tag : 1,
+        .tag = tag,
         .overflow = buckets == segment->overflow,
     };
 }
@@ -80,7 +95,8 @@ struct weir__shm_place weir__shm_overflow_place(const struct weir__shm_segment *
 struct weir__word *weir__shm_find(const struct weir__shm_place *place)
 {
     struct weir__word *ways = place->bucket->ways;
-    for (unsigned way = 0; way < WEIR__SHM_WAYS; way++)
+    unsigned way = first_way(place->tag);
+    for (unsigned i = 0; i < WEIR__SHM_WAYS; i++, way = next_way(way))
         if (weir__word_tag(weir__word_load_hi(&ways[way])) == place->tag)
             return &ways[way];
     return NULL;
@@ -157,7 +173,8 @@ static bool find_hole(const struct weir__shm_place *place,
                       bool *ret_full)
 {
     struct weir__word *ways = place->bucket->ways;
-    for (unsigned way = 0; way < WEIR__SHM_WAYS; way++) {
+    unsigned way = first_way(place->tag);
+    for (unsigned i = 0; i < WEIR__SHM_WAYS; i++, way = next_way(way)) {
         struct weir__word word = weir__word_guess(&ways[way]);
         if (weir__word_tag(word.hi) != 0)
             continue;

@@ -80,6 +80,19 @@ Test(shm_lock, takes_over_a_lock_that_is_old)
     cr_expect_not(weir__shm_lock_is_held(&segment.stripes[5]));
 }
 
+/* Another process took it after we had read our clock: it is young, not of another age.
+ */
+Test(shm_lock, takes_over_no_lock_from_a_moment_ahead)
+{
+    struct weir__shm_hold first = locked(5);
+    asks_now_us -= 5;
+    cr_expect_eq(locked(5).words[0], 0);
+    asks_now_us -= WEIR_SECONDS(2);
+    cr_expect_neq(locked(5).words[0], 0);
+    weir__shm_unlock(&first);
+    cr_expect(weir__shm_lock_is_held(&segment.stripes[5]));
+}
+
 /* The bits of number and time wrap without touching each other. */
 Test(shm_lock, works_whatever_number_and_time_stand_in_it)
 {
