@@ -30,7 +30,7 @@ TestSuite(shm_table, .init = setup, .fini = teardown);
 
 static struct weir__shm_place place_of(int caller)
 {
-    char subject[16];
+    char subject[24];
     snprintf(subject, sizeof subject, "user:%d", caller);
     return weir__shm_place(&segment, subject, strlen(subject), "GET /t:w:w1");
 }
