@@ -552,7 +552,7 @@ Test(native_bounds, lingering_ends_after_its_time_and_after_its_bytes)
     cr_expect_geq(took_us, 190000, "%ld us", (long)took_us);
     cr_expect_leq(took_us, 600000, "%ld us", (long)took_us);
     fcgi_close(&client);
-    worker_stop(&worker);
+    cr_expect(worker_finish(&worker));
 
     worker.options.linger_ms = 20000;
     worker.options.linger_bytes = 4 * sizeof mib;
