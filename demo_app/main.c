@@ -4,16 +4,19 @@
  *
  *     session.c    who is logged in: a signed cookie
  *     instance.c   a filter of one's own, in thirty lines
+ *     classic.c    a handler that was written for libfcgi
  *     page.*       what the browser gets at /
  *     run.sh       starts all of it behind a real nginx
  *
  * The handlers here must not know that limits exist: that is the chain's business. */
+#include <stdio.h>
 #include <string.h>
 
 #include <weir/weir.h>
 #include <weir/filters/identity.h>
 #include <weir/filters/ratelimit.h>
 
+#include "classic.h"
 #include "instance.h"
 #include "page_data.h"
 #include "session.h"
@@ -173,6 +176,12 @@ static const struct weir_endpoint endpoints[] = {
           "login", 5, WEIR_MINUTES(1), .by = WEIR_BY_IP, .on_store_error = WEIR_DENY)) },
     { "POST /api/logout", logout },
 
+    /* A handler that was written for libfcgi, unchanged, behind the same chain: 10 a
+     * minute, and the 11th request never reaches it. */
+    { "GET /classic",
+      .fcgx = classic,
+      .limits = WEIR_LIMITS(WEIR_FIXED_WINDOW("classic", 10, WEIR_MINUTES(1))) },
+
     /* A health check is never refused, and since its handler never blocks, it is answered
      * even while every other handler is stuck. */
     { "GET /health", health, .limits = WEIR_UNLIMITED, .nonblocking = true },
@@ -198,9 +207,14 @@ static const struct weir_option options[] = {
     { 0 },
 };
 
-/* Once, before there are workers: all of them check cookies with the same key. */
+/* Once, before there are workers: all of them check cookies with the same key, and
+ * count the classic handler's runs in one place. */
 static bool start(struct weir_error *ret_error)
 {
+    if (!classic_start()) {
+        snprintf(ret_error->text, sizeof ret_error->text, "classic: out of memory");
+        return false;
+    }
     return session_start(session_key_file, ret_error);
 }
 

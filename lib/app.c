@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "chain.h"
+#include "fcgx.h"
 #include "limit/policy.h"
 #include "router.h"
 
@@ -41,15 +42,32 @@ bool weir__app_check_abi(const struct weir_abi *abi, struct weir_error *ret_erro
     return true;
 }
 
+/* What an endpoint without .fcgx, or with it, may not say. NULL, or what is wrong. */
+static const char *handler_fault(const struct weir_endpoint *endpoint)
+{
+    if (!endpoint->fcgx && !endpoint->handler)
+        return "no handler";
+    if (!endpoint->fcgx)
+        return endpoint->parallel ? ".parallel is for .fcgx: other handlers always are"
+                                  : NULL;
+    if (endpoint->handler)
+        return "a handler and .fcgx";
+    if (endpoint->nonblocking)
+        return "a handler of libfcgi's form may block: .nonblocking is not for it";
+    return weir__fcgx_missing();
+}
+
 static bool check_endpoints(struct weir__app *app, struct weir_error *ret_error)
 {
     const struct weir_endpoint *endpoint = app->declared->endpoints;
     if (!endpoint)
         return weir__error(ret_error, "app: no endpoints");
-    for (; endpoint->pattern; endpoint++)
-        if (!endpoint->handler)
+    for (; endpoint->pattern; endpoint++) {
+        const char *fault = handler_fault(endpoint);
+        if (fault)
             return weir__error(
-                ret_error, "endpoint \"%s\": no handler", endpoint->pattern);
+                ret_error, "endpoint \"%s\": %s", endpoint->pattern, fault);
+    }
     app->endpoints_len = (size_t)(endpoint - app->declared->endpoints);
     return true;
 }

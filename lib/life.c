@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "answer.h"
+#include "fcgx.h"
 #include "hook.h"
+#include "line.h"
 #include "lint_watch.h"
 #include "response.h"
 #include "router.h"
@@ -41,7 +43,7 @@ void weir__life_init(struct weir *w,
     w->transport = transport;
     w->connection = connection;
     w->method = w->path = w->query = w->body = "";
-    w->content_length = -1;
+    w->content_length = w->body_length = -1;
     w->endpoint_index = WEIR__ENDPOINT_UNMATCHED;
 }
 
@@ -50,6 +52,7 @@ static void route_to(struct weir *w, weir_handler_fn *handler)
 {
     w->handler = handler;
     w->nonblocking = true;
+    w->alone = false;
 }
 
 static void route(struct weir *w)
@@ -66,7 +69,8 @@ static void route(struct weir *w)
     case WEIR__ROUTE_FOUND:
         w->endpoint_index = endpoint;
         w->endpoint = &w->app->declared->endpoints[endpoint];
-        w->handler = w->endpoint->handler;
+        w->handler = w->endpoint->fcgx ? weir__fcgx_handle : w->endpoint->handler;
+        w->alone = w->endpoint->fcgx && !w->endpoint->parallel;
         w->nonblocking = w->endpoint->nonblocking;
         break;
     case WEIR__ROUTE_NO_PATH:
@@ -121,6 +125,7 @@ static void take_refusal(struct weir *w)
     bool in_hook = w->then != NULL;
     weir__hook_drop(w);
     weir__wait_over(w);
+    weir__line_leave(w);
     if (w->head_text) {
         w->torn = true;
         to_send(w);
@@ -192,14 +197,19 @@ static void take_late_status(struct weir *w, int status)
     w->torn = status >= 500;
 }
 
-/* False: a thread is needed. */
+/* False: a thread is needed, or it is parked until its turn comes. */
 static bool run_handler(struct weir *w, enum weir__ride ride, enum weir__need *ret_need)
 {
     if (atomic_load(&w->gone)) {
+        weir__line_leave(w);
         weir__response_reset(w);
         w->status = STATUS_GONE;
         to_commit(w);
         return true;
+    }
+    if (w->alone && !weir__line_enter(w)) {
+        *ret_need = WEIR__NEED_RESUME;
+        return false;
     }
     if (!w->nonblocking && ride == WEIR__RIDE_TURN) {
         *ret_need = WEIR__NEED_THREAD;
@@ -210,6 +220,7 @@ static bool run_handler(struct weir *w, enum weir__ride ride, enum weir__need *r
     w->in_handler = true;
     int status = w->handler(w);
     w->in_handler = false;
+    weir__line_leave(w);
     if (atomic_load(&w->dropped)) {
         weir__response_reset(w);
         w->status = 504;
@@ -316,6 +327,7 @@ void weir__life_end(struct weir *w)
     if (w->phase == WEIR__PHASE_OVER)
         return;
     weir__hook_drop(w);
+    weir__line_leave(w);
     weir__wait_over(w);
     for (unsigned stage = w->entered; stage > 0; stage--)
         weir__hook_after(w, stage - 1);

@@ -83,6 +83,7 @@ struct weir {
     struct weir__capture captures[WEIR__CAPTURES_MAX];
     unsigned captures_len;
     bool nonblocking;  /* the handler is */
+    bool alone;        /* the handler runs for one request at a time: line.c */
     const char *allow; /* for 405 and OPTIONS */
 
     /* Who asks: from identity. */
@@ -106,8 +107,13 @@ struct weir {
     bool sealed;     /* the answer is complete: what the handler writes is void */
     bool torn;       /* it broke off after its head had left: not to be ended in order */
     bool replaced;   /* it is Weir's own, in place of what the app had begun */
-    bool no_store;   /* Cache-Control is no-store, whatever was set */
-    size_t sent_bytes; /* body bytes handed to the transport */
+    bool no_length;  /* the body's length is not known: a HEAD, its body left out */
+    bool local_redirect; /* Location alone leaves (RFC 3875 6.2.2): the web server turns
+                            to another path of its own */
+    int64_t body_length; /* what the body will have, said before it is whole; -1: what
+                            it has when it is */
+    bool no_store;       /* Cache-Control is no-store, whatever was set */
+    size_t sent_bytes;   /* body bytes handed to the transport */
 
     /* Its life. */
     enum weir__phase phase;
@@ -122,6 +128,8 @@ struct weir {
     bool unserved;  /* Weir itself refused after the chain: what was charged goes back */
     struct weir__refusal refusal;
     void *slots;
+    bool in_line;                       /* for a handler that runs alone */
+    struct weir *line_prev, *line_next; /* neighbours there, under its mutex */
     int64_t wait_until_us;
     struct weir__blocked *blocked; /* the thread that sits in the wait, NULL: parked */
     struct weir__lint *lint;       /* watches the hooks; NULL without that filter */

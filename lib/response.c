@@ -51,7 +51,7 @@ int weir_status(const struct weir *w)
     return w->status;
 }
 
-static bool is_reserved(const char *name)
+bool weir__response_is_reserved(const char *name)
 {
     for (unsigned i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
         size_t len = strcspn(reserved[i], "*");
@@ -81,7 +81,7 @@ static bool check_field(struct weir *w, const char *name, const char *value)
 {
     if (!weir__response_is_open(w))
         return false;
-    if (!weir__field_is_token(name, strlen(name)) || is_reserved(name) ||
+    if (!weir__field_is_token(name, strlen(name)) || weir__response_is_reserved(name) ||
         (value && !weir__field_is_value(value, strlen(value)))) {
         weir__breach(w, WEIR_BREACH_HEADER);
         return false;
@@ -196,6 +196,8 @@ void weir__response_reset(struct weir *w)
 {
     w->status = 0;
     w->fields_len = 0;
+    w->body_length = -1;
+    w->no_length = w->local_redirect = false;
     weir__buf_reset(&w->out, WEIR__OUT_HIGH_WATER);
 }
 

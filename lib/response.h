@@ -8,6 +8,10 @@
  * answer of its own in their place, somebody broke a rule, which is reported. */
 bool weir__response_is_open(struct weir *w);
 
+/* Whether a field is Weir's own to send: Status, Content-Length, and those of one
+ * connection only (RFC 3875 section 6.3.4). Any thread. */
+bool weir__response_is_reserved(const char *name);
+
 /* Removes the fields of these names. Before the head is built. */
 void weir__response_drop(struct weir *w, const char *const *names, unsigned names_len);
 

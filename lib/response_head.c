@@ -5,6 +5,7 @@
  * Every field was checked when it was set; nothing is checked, dropped or mended here. */
 #include "response.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -117,6 +118,24 @@ static size_t head_bytes(const struct weir *w)
     return bytes;
 }
 
+/* The length that the head is to say; -1: none. */
+static int64_t length_of(const struct weir *w, bool whole)
+{
+    if (w->no_length || weir__status_is_bodiless(w->status))
+        return -1;
+    if (!whole || (w->head && w->out.len == 0 && w->body_length >= 0))
+        return w->body_length;
+    return (int64_t)w->out.len;
+}
+
+/* A redirect within the web server is one only while it says nothing else (RFC 3875
+ * section 6.2.2). A cookie weighs more: with it the client is redirected. */
+static bool is_local_redirect(const struct weir *w)
+{
+    return w->local_redirect && w->status == 302 && w->out.len == 0 &&
+           !weir_response_header(w, "Set-Cookie");
+}
+
 bool weir__response_build_head(struct weir *w, bool whole)
 {
     if (w->status == 0)
@@ -124,6 +143,12 @@ bool weir__response_build_head(struct weir *w, bool whole)
     char *head = weir__arena_alloc(&w->arena, head_bytes(w));
     if (!head)
         return false;
+    if (is_local_redirect(w)) {
+        char *last = put_fields(head, w, true);
+        w->head_text = head;
+        w->head_len = (size_t)(stpcpy(last, "\r\n") - head);
+        return true;
+    }
     const char *phrase = weir__status_phrase(w->status);
     bool bodiless = weir__status_is_bodiless(w->status);
     char *end = head + sprintf(head,
@@ -134,8 +159,9 @@ bool weir__response_build_head(struct weir *w, bool whole)
         !weir_response_header(w, "Content-Type"))
         end = put_field(end, "Content-Type", DEFAULT_TYPE);
     end = put_fields(end, w, true);
-    if (!bodiless && whole)
-        end += sprintf(end, "Content-Length: %zu\r\n", w->out.len);
+    int64_t length = length_of(w, whole);
+    if (length >= 0)
+        end += sprintf(end, "Content-Length: %" PRId64 "\r\n", length);
     end = put_fields(end, w, false);
     end = stpcpy(end, "\r\n");
     w->head_text = head;

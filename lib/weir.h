@@ -446,6 +446,11 @@ WEIR_API unsigned long weir_breach_count(enum weir_breach breach);
 
 /* ---- the app ----------------------------------------------------------------------- */
 
+struct FCGX_Request; /* fcgiapp.h */
+
+/* A handler as libfcgi knows it. */
+typedef void weir_fcgx_fn(struct FCGX_Request *request);
+
 /* Method, path pattern, handler and limits: `{ "GET /api/weather/{city}", forecast }`.
  *
  * A pattern is a method ("GET", or "*" for any) and a path of literal segments, `{name}`
@@ -456,6 +461,13 @@ struct weir_endpoint {
     weir_handler_fn *handler;
     const struct weir_rule *limits; /* WEIR_LIMITS, WEIR_UNLIMITED; NULL: the default */
     bool nonblocking; /* the handler never blocks: it runs without a change of thread */
+
+    /* In place of handler: one in libfcgi's form, for a program that links libfcgi. It
+     * reads the collected body from request->in and writes CGI output (RFC 3875 section
+     * 6) to request->out; request->err is the log. Runs for one request of a worker at a
+     * time, the others wait in line without a thread. */
+    weir_fcgx_fn *fcgx;
+    bool parallel; /* fcgx is safe on several threads at a time */
 };
 
 /* Writes the body (and Content-Type) of a refusal in an app's own form. Status 429 or

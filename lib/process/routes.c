@@ -67,10 +67,17 @@ static void print_rules(FILE *out, const struct weir_rule *rules)
         print_rule(out, rule);
 }
 
+static const char *kind_of(const struct weir_endpoint *endpoint)
+{
+    if (endpoint->fcgx)
+        return endpoint->parallel ? " (libfcgi, parallel)" : " (libfcgi)";
+    return endpoint->nonblocking ? " (nonblocking)" : "";
+}
+
 void weir__routes_print(FILE *out, const struct weir_app *app)
 {
     for (const struct weir_endpoint *at = app->endpoints; at && at->pattern; at++) {
-        fprintf(out, "%s%s\n", at->pattern, at->nonblocking ? " (nonblocking)" : "");
+        fprintf(out, "%s%s\n", at->pattern, kind_of(at));
         if (at->limits)
             print_rules(out, at->limits);
         else

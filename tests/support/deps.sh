@@ -19,7 +19,8 @@ self=$(readlink -f "$0")
 
 packages_of() { # SET
     case $1 in
-    build) echo gcc libc6-dev meson ninja-build pkgconf libjansson-dev libhiredis-dev ;;
+    build) echo gcc libc6-dev meson ninja-build pkgconf libjansson-dev libhiredis-dev \
+        libfcgi-dev ;;
     demo) packages_of build && echo libsodium-dev nginx curl jq ;;
     test) packages_of demo && echo libcriterion-dev redis-server g++ python3 python3-jsonschema \
         groff-base lighttpd apache2-bin chromium ;;

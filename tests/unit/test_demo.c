@@ -410,3 +410,21 @@ Test(demo, has_a_page_that_its_own_policy_allows)
     cr_expect_eq(get("/page.css", NULL)->status, 200);
     cr_expect_eq(get("/page.js", NULL)->status, 200);
 }
+
+/* Its limit is the chain's: the handler that was written for libfcgi knows of none. */
+Test(demo, runs_a_classic_handler_that_its_refused_requests_never_reach)
+{
+    char expected[64];
+    for (int run = 1; run <= 10; run++) {
+        struct weir_test_reply *reply = get("/classic", NULL);
+        snprintf(expected, sizeof expected, "run %d, for " FROM "\n", run);
+        cr_expect_eq(reply->status, 200);
+        cr_expect_str_eq(reply->body, expected);
+        cr_expect_str_eq(weir_test_header(reply, "Content-Type"), "text/plain");
+        cr_expect(weir_test_header(reply, "RateLimit"));
+    }
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(get("/classic", NULL)->status, 429);
+    weir_test_advance(t, WEIR_SECONDS(60));
+    cr_expect_str_eq(get("/classic", NULL)->body, "run 11, for " FROM "\n");
+}

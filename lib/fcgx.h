@@ -1,0 +1,16 @@
+/* Handlers of libfcgi's form, `void (*)(FCGX_Request *)`: what app.c and life.c need of
+ * transport/fcgx.c, which alone knows libfcgi. */
+#ifndef WEIR_FCGX_H
+#define WEIR_FCGX_H
+
+#include "request.h"
+
+/* Whether such handlers can be run: libfcgi is in the program, and is one whose streams
+ * are understood. NULL, or what is missing. Any thread. */
+const char *weir__fcgx_missing(void);
+
+/* The weir_handler_fn of an endpoint with .fcgx: runs that over streams of ours and takes
+ * its output as CGI output. May block. */
+int weir__fcgx_handle(struct weir *w);
+
+#endif
