@@ -16,9 +16,12 @@
 #include "base/error.h"
 #include "net/loop_alarm.h"
 #include "net/loop_queue.h"
+#include "net/loop_rest.h"
 
 /* One wait takes at most so many events, so that a busy thread leaves some to others. */
 #define EVENTS_A_TURN 16
+/* From so many on there may be work for another thread. */
+#define EVENTS_MANY 8
 
 static _Thread_local struct weir__turn *here;
 
@@ -50,17 +53,20 @@ static bool make_turns(struct weir__loop *loop)
 
 bool weir__loop_init(struct weir__loop *loop,
                      unsigned threads,
+                     unsigned cores,
                      struct weir_error *ret_error)
 {
-    assert(threads >= 2);
+    assert(threads >= 2 && cores >= 1);
     memset(loop, 0, sizeof *loop);
     loop->threads = threads;
+    loop->cores = cores;
     loop->poller.fd = loop->clock_fd = -1;
     loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     loop->wake.ready = roused;
     pthread_mutex_init(&loop->mutex, NULL);
     pthread_mutex_init(&loop->timers_mutex, NULL);
-    if (loop->wake_fd < 0 || !weir__poller_init(&loop->poller) ||
+    if (loop->wake_fd < 0 || !weir__loop_rest_init(loop) ||
+        !weir__poller_init(&loop->poller) ||
         !weir__poller_add(&loop->poller, loop->wake_fd, WEIR__POLL_READ, &loop->wake) ||
         !weir__loop_alarms_init(loop) || !make_turns(loop)) {
         weir__error(ret_error, "event loop: %s", strerror(errno));
@@ -80,6 +86,7 @@ void weir__loop_finish(struct weir__loop *loop)
     weir__poller_finish(&loop->poller);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
+    weir__loop_rest_finish(loop);
     pthread_mutex_destroy(&loop->timers_mutex);
     pthread_mutex_destroy(&loop->mutex);
 }
@@ -93,11 +100,16 @@ bool weir__loop_turn_end(struct weir__loop *loop, void (*fn)(void *arg), void *a
     return true;
 }
 
+static void begin_work(struct weir__turn *turn)
+{
+    turn->now_us = weir__clock_now_us();
+    atomic_store_explicit(&turn->busy_since_us, turn->now_us, memory_order_relaxed);
+}
+
 static void open_turn(struct weir__turn *turn)
 {
     turn->open = true;
-    turn->now_us = weir__clock_now_us();
-    atomic_store_explicit(&turn->busy_since_us, turn->now_us, memory_order_relaxed);
+    begin_work(turn);
 }
 
 static void run_soon(struct weir__turn *turn)
@@ -131,15 +143,14 @@ static void end_turn(struct weir__turn *turn)
 static void run_block(struct weir__turn *turn)
 {
     struct weir__loop *loop = turn->loop;
-    struct weir__task *task = weir__loop_take_block(loop, &turn->block, false);
-    while (task) {
+    for (struct weir__task *task; (task = weir__loop_take_block(loop, turn));) {
+        begin_work(turn);
         task->run(task);
         if (!turn->open)
             open_turn(turn);
         end_turn(turn);
-        task = atomic_load(&loop->stopping)
-                   ? NULL
-                   : weir__loop_take_block(loop, &turn->block, true);
+        if (atomic_load(&loop->stopping))
+            return;
     }
 }
 
@@ -148,11 +159,13 @@ static unsigned wait_for_events(struct weir__turn *turn,
 {
     struct weir__loop *loop = turn->loop;
     atomic_store_explicit(&turn->busy_since_us, 0, memory_order_relaxed);
-    atomic_fetch_add(&loop->idle, 1);
+    weir__loop_join_waiting(loop);
     bool look = weir__loop_has_work(loop) || atomic_load(&loop->stopping);
     unsigned count =
         weir__poller_wait(&loop->poller, ret_events, EVENTS_A_TURN, look ? 0 : -1);
-    atomic_fetch_sub(&loop->idle, 1);
+    atomic_fetch_sub(&loop->waiting, 1);
+    if (count >= EVENTS_MANY)
+        weir__loop_call_for_many(loop);
     return count;
 }
 
@@ -186,6 +199,7 @@ void weir__loop_run(struct weir__loop *loop)
 void weir__loop_stop(struct weir__loop *loop)
 {
     atomic_store(&loop->stopping, true);
+    weir__loop_rest_stop(loop);
     weir__loop_rouse(loop);
 }
 

@@ -6,7 +6,12 @@
  * what the turn has asked of it in one write), and last, one after the other, the tasks
  * of weir__loop_block(), which may block. The thread runs the first of those itself; the
  * others lie in a shared queue, where any thread takes them. At most threads - 1 may be
- * in such a task, so that one thread is always left for turns. */
+ * in such a task, so that one thread is always left for turns.
+ *
+ * Waking a thread costs more than most requests do. So few threads wait in the poller,
+ * the others rest, and a task that says of itself that it is brief is run without another
+ * thread being roused in its place. Should it block all the same, a guard notices within
+ * about a millisecond: see loop_rest.c. */
 #ifndef WEIR_NET_LOOP_H
 #define WEIR_NET_LOOP_H
 
@@ -31,6 +36,7 @@ struct weir__source {
 struct weir__task {
     struct weir__task *prev, *next;
     bool shared; /* lies in a queue that all threads see; under its mutex */
+    bool brief;  /* has mostly been over within microseconds: a hint for block() */
     void (*run)(struct weir__task *task);
 };
 
@@ -53,6 +59,7 @@ struct weir__turn {
     struct weir__loop *loop;
     unsigned index;
     bool open;                /* in a turn: nothing may block */
+    bool gated, slow;         /* in a task that may block; in one that isn't brief */
     struct weir__tasks soon;  /* of this turn */
     struct weir__tasks block; /* for its end */
     unsigned char *scratch;
@@ -76,12 +83,21 @@ struct weir__loop {
     int wake_fd;
     atomic_bool wake_sent;
     atomic_bool stopping;
-    atomic_uint idle; /* threads that wait or are about to */
+    atomic_uint waiting; /* threads that are in the poller or about to be */
 
     pthread_mutex_t mutex; /* guards the queues */
     struct weir__tasks soon, block;
     atomic_uint soon_len, block_len;
     atomic_uint blocked; /* threads in a task of `block` */
+    atomic_uint slow;    /* of them, in one that isn't brief */
+
+    /* Threads that rest, under the mutex: loop_rest.c. */
+    unsigned cores; /* so many threads may well be busy at once */
+    pthread_cond_t called, guard_called;
+    unsigned resting, calls;
+    bool guard_vacant;   /* the next one that is called is to be the guard */
+    atomic_bool guarded; /* there is a guard, or is about to be */
+    atomic_bool leaned;  /* on the guard, since its last look */
 
     pthread_mutex_t timers_mutex;
     struct weir__timers timers;
@@ -91,9 +107,12 @@ struct weir__loop {
     _Atomic int64_t timers_next_us;
 };
 
-/* For so many threads, at least 2; starts none. False with a text. */
+/* For so many threads, at least 2, of which `cores` may well be busy at the same time
+ * (processors for each loop of the machine, at least 1). Starts none. False with a
+ * text. */
 bool weir__loop_init(struct weir__loop *loop,
                      unsigned threads,
+                     unsigned cores,
                      struct weir_error *ret_error);
 /* After all threads have returned. */
 void weir__loop_finish(struct weir__loop *loop);

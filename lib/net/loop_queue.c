@@ -1,11 +1,13 @@
 /* Two queues under one mutex: tasks for the next turn of any thread, tasks that may
  * block. No task is run here.
  *
- * No wake-up is lost: a thread counts itself idle before it looks at the lengths, and who
- * lengthens a queue does so before it looks at the idle. */
+ * No wake-up is lost: a thread counts itself waiting before it looks at the lengths, and
+ * who lengthens a queue does so before it looks at those that wait. */
 #include "net/loop_queue.h"
 
 #include <unistd.h>
+
+#include "net/loop_rest.h"
 
 void weir__tasks_append(struct weir__tasks *tasks, struct weir__task *task)
 {
@@ -41,7 +43,7 @@ struct weir__task *weir__tasks_take(struct weir__tasks *tasks)
 
 void weir__loop_rouse(struct weir__loop *loop)
 {
-    if (atomic_load(&loop->idle) == 0 || atomic_exchange(&loop->wake_sent, true))
+    if (atomic_load(&loop->waiting) == 0 || atomic_exchange(&loop->wake_sent, true))
         return;
     /* Edge-triggered: each write wakes a thread, nobody needs to read. */
     uint64_t one = 1;
@@ -76,10 +78,9 @@ void weir__loop_push_block(struct weir__loop *loop, struct weir__tasks *tasks)
 {
     pthread_mutex_lock(&loop->mutex);
     move(&loop->block, &loop->block_len, tasks);
-    bool open = gate_is_open(loop);
+    if (gate_is_open(loop))
+        weir__loop_lean(loop, false);
     pthread_mutex_unlock(&loop->mutex);
-    if (open)
-        weir__loop_rouse(loop);
 }
 
 struct weir__tasks weir__loop_take_soon(struct weir__loop *loop)
@@ -95,26 +96,44 @@ struct weir__tasks weir__loop_take_soon(struct weir__loop *loop)
     return taken;
 }
 
-struct weir__task *
-weir__loop_take_block(struct weir__loop *loop, struct weir__tasks *fresh, bool held)
+/* Under the mutex. */
+static void leave_gate(struct weir__loop *loop, struct weir__turn *turn)
 {
-    if (!held && !fresh->first && atomic_load(&loop->block_len) == 0)
+    if (turn->gated)
+        atomic_fetch_sub(&loop->blocked, 1);
+    if (turn->slow)
+        atomic_fetch_sub(&loop->slow, 1);
+    turn->gated = turn->slow = false;
+}
+
+/* Under the mutex. */
+static struct weir__task *enter_gate(struct weir__loop *loop, struct weir__turn *turn)
+{
+    if (!loop->block.first || !gate_is_open(loop))
+        return NULL;
+    struct weir__task *task = weir__tasks_take(&loop->block);
+    task->shared = false;
+    atomic_fetch_sub(&loop->block_len, 1);
+    atomic_fetch_add(&loop->blocked, 1);
+    turn->gated = true;
+    turn->slow = !task->brief;
+    if (turn->slow)
+        atomic_fetch_add(&loop->slow, 1);
+    return task;
+}
+
+struct weir__task *weir__loop_take_block(struct weir__loop *loop, struct weir__turn *turn)
+{
+    if (!turn->gated && !turn->block.first && atomic_load(&loop->block_len) == 0)
         return NULL;
     pthread_mutex_lock(&loop->mutex);
-    if (held)
-        atomic_fetch_sub(&loop->blocked, 1);
-    move(&loop->block, &loop->block_len, fresh);
-    struct weir__task *task = NULL;
-    if (loop->block.first && gate_is_open(loop)) {
-        task = weir__tasks_take(&loop->block);
-        task->shared = false;
-        atomic_fetch_sub(&loop->block_len, 1);
-        atomic_fetch_add(&loop->blocked, 1);
-    }
-    bool more = loop->block.first && gate_is_open(loop);
+    leave_gate(loop, turn);
+    move(&loop->block, &loop->block_len, &turn->block);
+    struct weir__task *task = enter_gate(loop, turn);
+    bool more = task && loop->block.first && gate_is_open(loop);
+    if (task && (more || atomic_load(&loop->waiting) == 0))
+        weir__loop_lean(loop, task->brief && (!more || loop->block.first->brief));
     pthread_mutex_unlock(&loop->mutex);
-    if (more)
-        weir__loop_rouse(loop);
     return task;
 }
 

@@ -162,6 +162,15 @@ static bool start_app(struct worker *worker, struct weir_error *ret_error)
     return worker->app_started || weir__error(ret_error, "the app's worker_start failed");
 }
 
+/* How many processors there are for each worker. */
+static unsigned cores_a_worker(const struct weir__options *options)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > (long)options->workers
+               ? (unsigned)(cores + options->workers - 1) / options->workers
+               : 1;
+}
+
 static bool start(struct worker *worker, struct weir_error *ret_error)
 {
     const struct weir__worker_config *config = worker->config;
@@ -175,7 +184,8 @@ static bool start(struct worker *worker, struct weir_error *ret_error)
     worker->threads = calloc(options->threads, sizeof *worker->threads);
     if (worker->signal_fd < 0 || worker->drained_fd < 0 || !worker->threads)
         return weir__error(ret_error, "worker: %s", strerror(errno));
-    worker->loop_made = weir__loop_init(&worker->loop, options->threads, ret_error);
+    worker->loop_made = weir__loop_init(
+        &worker->loop, options->threads, cores_a_worker(options), ret_error);
     if (!worker->loop_made)
         return false;
     worker->handle.index = config->index;

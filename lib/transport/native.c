@@ -15,7 +15,7 @@ static bool make(struct weir__native *native, struct weir_error *ret_error)
     const struct weir__options *options = native->options;
     native->counts = aligned_alloc(64, native->loop->threads * sizeof *native->counts);
     native->connections = calloc(options->max_connections, sizeof *native->connections);
-    if (!native->counts || !native->connections)
+    if (!native->counts || !native->connections || !weir__native_pace_init(native))
         return weir__error(ret_error, "record engine: %s", strerror(ENOMEM));
     memset(native->counts, 0, native->loop->threads * sizeof *native->counts);
     if (!weir__offloads_init(
@@ -56,6 +56,7 @@ void weir__native_destroy(struct weir__native *native)
     pthread_mutex_destroy(&native->pool_mutex);
     pthread_mutex_destroy(&native->listen_mutex);
     free(native->connections);
+    free(native->paces_us);
     free(native->counts);
     free(native);
 }

@@ -59,9 +59,10 @@ struct weir__native_request {
     size_t counted_bytes; /* of the worker's budget */
 
     /* While it is away. */
-    struct weir__task block;  /* runs it where it may block */
-    struct weir__task soon;   /* runs an orphan on */
-    struct weir__alarm alarm; /* of its wait */
+    struct weir__task block;   /* runs it where it may block */
+    _Atomic uint32_t *pace_us; /* of what it does there */
+    struct weir__task soon;    /* runs an orphan on */
+    struct weir__alarm alarm;  /* of its wait */
     _Atomic uint64_t wait;
     atomic_bool cut; /* what it sends is not wanted any more */
     pthread_mutex_t mutex;
@@ -165,6 +166,7 @@ struct weir__native {
     struct weir__loop *loop;
     struct weir__offloads offloads;
     struct weir__native_counts *counts; /* one a thread */
+    _Atomic uint32_t *paces_us;         /* native_pace.c */
 
     struct weir__native_listener listeners[WEIR__LISTEN_MAX];
     unsigned listeners_len;
@@ -268,6 +270,16 @@ void weir__native_overdue(struct weir__native_connection *connection);
  * request is run to its end. False: its thread is sending on the connection just now, and
  * posts LOOK when it is done. */
 bool weir__native_part(struct weir__native_connection *connection);
+
+/* ---- native_pace.c ----------------------------------------------------------------- */
+
+bool weir__native_pace_init(struct weir__native *native);
+
+/* Before a request goes where it may block: whether it is expected to be brief there. */
+void weir__native_pace_expect(struct weir__native_request *request);
+
+/* And how long it took, in microseconds. */
+void weir__native_pace_note(struct weir__native_request *request, int64_t took_us);
 
 /* ---- native_output.c --------------------------------------------------------------- */
 

@@ -78,6 +78,7 @@ void weir__native_drive(struct weir__native_connection *connection)
             break;
         case WEIR__NEED_THREAD:
             connection->away = true;
+            weir__native_pace_expect(request);
             weir__loop_block(connection->native->loop, &request->block);
             return;
         case WEIR__NEED_SEND:
@@ -138,6 +139,7 @@ static void run_orphan(struct weir__native_request *request, enum weir__need nee
             break;
         case WEIR__NEED_THREAD:
             if (!answered) {
+                weir__native_pace_expect(request);
                 weir__loop_block(request->native->loop, &request->block);
                 return;
             }
@@ -226,10 +228,13 @@ static void run_where_it_may_block(struct weir__task *task)
     struct weir__native_request *request =
         (struct weir__native_request *)((char *)task -
                                         offsetof(struct weir__native_request, block));
+    int64_t begin_us = weir__turn_now_us();
     enum weir__need need = weir__life_run(&request->w, true);
     weir__turn_reopen();
-    if (need != WEIR__NEED_RESUME)
-        come_back(request, need);
+    if (need == WEIR__NEED_RESUME)
+        return; /* somebody else's by now */
+    weir__native_pace_note(request, weir__turn_now_us() - begin_us);
+    come_back(request, need);
 }
 
 /* ops->resume. */

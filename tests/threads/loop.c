@@ -49,6 +49,7 @@ static void *feed(void *arg)
     CHECK(weir__turn_index() == -1);
     for (int i = 0; i < TASKS; i++) {
         mine[i].block.run = run_block;
+        mine[i].block.brief = i % 3;
         mine[i].soon.run = run_soon;
         weir__loop_block(&loop, &mine[i].block);
     }
@@ -126,6 +127,46 @@ static void one_thread_is_left_while_all_others_block(void)
         usleep(1000);
 }
 
+/* ---- a brief task that isn't ----------------------------------------------------------
+ */
+
+static struct weir__task sticky_brief[THREADS - 2], behind[THREADS - 2];
+static unsigned planted;
+
+static void note(struct weir__task *task)
+{
+    (void)task;
+    atomic_fetch_add(&soon_ran, 1);
+}
+
+/* In one turn: a task that blocks, though it said that it wouldn't, and one behind it. */
+static void plant(struct weir__task *task)
+{
+    (void)task;
+    sticky_brief[planted] = (struct weir__task){ .run = stick, .brief = true };
+    behind[planted] = (struct weir__task){ .run = note, .brief = true };
+    weir__loop_block(&loop, &sticky_brief[planted]);
+    weir__loop_block(&loop, &behind[planted]);
+}
+
+static void a_brief_task_that_blocks_holds_up_nobody(void)
+{
+    struct weir__task planter = { .run = plant }, soon = { .run = note };
+    atomic_store(&release, false);
+    atomic_store(&soon_ran, 0);
+    for (planted = 0; planted < THREADS - 2; planted++) {
+        weir__loop_soon(&loop, &planter);
+        wait_until(&stuck, planted + 1);
+        wait_until(&soon_ran, 2 * planted + 1); /* the one behind it */
+        weir__loop_soon(&loop, &soon);
+        wait_until(&soon_ran, 2 * planted + 2);
+    }
+    CHECK(atomic_load(&stuck) == THREADS - 2);
+    atomic_store(&release, true);
+    while (atomic_load(&stuck) > 0)
+        usleep(1000);
+}
+
 /* ---- alarms ------------------------------------------------------------------------ */
 
 static atomic_uint rung, rung_early;
@@ -172,7 +213,7 @@ static void *run_loop(void *arg)
 int main(void)
 {
     struct weir_error error = { 0 };
-    CHECK(weir__loop_init(&loop, THREADS, &error));
+    CHECK(weir__loop_init(&loop, THREADS, 2, &error));
     CHECK(weir__loop_turn_end(&loop, count_turn_end, &turn_ends));
     pthread_t threads[THREADS];
     unsigned index[THREADS];
@@ -182,6 +223,7 @@ int main(void)
     }
     every_task_runs_once();
     one_thread_is_left_while_all_others_block();
+    a_brief_task_that_blocks_holds_up_nobody();
     alarms_ring_in_time_however_often_they_were_moved();
     weir__loop_stop(&loop);
     for (unsigned i = 0; i < THREADS; i++)

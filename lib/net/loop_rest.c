@@ -1,0 +1,180 @@
+/* Rest: how many threads wait in the poller, and what happens when none does.
+ *
+ * Each thread that waits in the poller is woken by the next event, even if another would
+ * have come for it in a few microseconds; and each wake costs more than the event. So
+ * only two wait, the others rest on a condition. When a thread goes into a task and
+ * nobody is left in the poller, one is called from rest: or, if the task is brief, a
+ * guard is. The guard looks every millisecond whether some thread still gets on; if none
+ * does it takes over, and calls the next guard. It is relieved once nobody has leaned on
+ * it for a while. So a busy loop of brief tasks runs in one thread for each processor,
+ * without a wake among them, and no more than a millisecond or two are lost when a brief
+ * task isn't.
+ *
+ * Runs no task and tells no source. */
+#include "net/loop_rest.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "net/loop_queue.h"
+
+#define WAITING_MAX 2
+#define LOOK_NS 1000000
+#define STUCK_US 1000
+#define QUIET_LOOKS_MAX 3
+
+bool weir__loop_rest_init(struct weir__loop *loop)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    bool ok = pthread_cond_init(&loop->called, NULL) == 0 &&
+              pthread_cond_init(&loop->guard_called, &monotonic) == 0;
+    pthread_condattr_destroy(&monotonic);
+    return ok;
+}
+
+void weir__loop_rest_finish(struct weir__loop *loop)
+{
+    pthread_cond_destroy(&loop->guard_called);
+    pthread_cond_destroy(&loop->called);
+}
+
+/* ---- calls, under the mutex ------------------------------------------------------- */
+
+static bool call(struct weir__loop *loop)
+{
+    if (loop->resting <= loop->calls)
+        return false;
+    loop->calls++;
+    pthread_cond_signal(&loop->called);
+    return true;
+}
+
+static bool call_guard(struct weir__loop *loop)
+{
+    if (!call(loop))
+        return false;
+    loop->guard_vacant = true;
+    atomic_store(&loop->guarded, true);
+    return true;
+}
+
+void weir__loop_lean(struct weir__loop *loop, bool brief)
+{
+    if (brief && (atomic_load(&loop->guarded) || call_guard(loop))) {
+        if (!atomic_load_explicit(&loop->leaned, memory_order_relaxed))
+            atomic_store_explicit(&loop->leaned, true, memory_order_relaxed);
+    } else if (!call(loop)) {
+        weir__loop_rouse(loop); /* who waits in the poller, if anybody does */
+    }
+}
+
+void weir__loop_call_for_many(struct weir__loop *loop)
+{
+    if (loop->cores == 1 || atomic_load(&loop->waiting) > 0)
+        return;
+    pthread_mutex_lock(&loop->mutex);
+    unsigned busy =
+        loop->threads - loop->resting + loop->calls - atomic_load(&loop->slow);
+    if (busy < loop->cores + atomic_load(&loop->guarded))
+        call(loop);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+void weir__loop_rest_stop(struct weir__loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+    pthread_cond_broadcast(&loop->called);
+    pthread_cond_broadcast(&loop->guard_called);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+/* ---- the guard -------------------------------------------------------------------- */
+
+/* Whether some thread has begun its turn or task only just now. */
+static bool gets_on(const struct weir__loop *loop)
+{
+    int64_t since_us = weir__clock_now_us() - STUCK_US;
+    for (unsigned i = 0; i < loop->threads; i++)
+        if (atomic_load_explicit(&loop->turns[i].busy_since_us, memory_order_relaxed) >
+            since_us)
+            return true;
+    return false;
+}
+
+static bool is_needed(const struct weir__loop *loop)
+{
+    bool nobody = atomic_load(&loop->waiting) == 0;
+    return (nobody || weir__loop_has_work(loop)) && !gets_on(loop);
+}
+
+/* Under the mutex. Returns once the guard is to do something else. */
+static void guard(struct weir__loop *loop)
+{
+    unsigned quiet = 0;
+    while (!atomic_load(&loop->stopping)) {
+        struct timespec look;
+        clock_gettime(CLOCK_MONOTONIC, &look);
+        look.tv_nsec += LOOK_NS;
+        if (look.tv_nsec >= 1000000000) {
+            look.tv_nsec -= 1000000000;
+            look.tv_sec++;
+        }
+        pthread_cond_timedwait(&loop->guard_called, &loop->mutex, &look);
+        if (is_needed(loop)) {
+            if (!call_guard(loop))
+                atomic_store(&loop->guarded, false);
+            return;
+        }
+        bool leaned =
+            atomic_exchange_explicit(&loop->leaned, false, memory_order_relaxed);
+        quiet = leaned ? 0 : quiet + 1;
+        if (quiet >= QUIET_LOOKS_MAX && atomic_load(&loop->waiting) > 0) {
+            atomic_store(&loop->guarded, false);
+            return;
+        }
+    }
+}
+
+/* ---- rest ------------------------------------------------------------------------- */
+
+/* With a guard one in the poller is enough: that another is woken for each event while
+ * the first is busy is what is to be avoided. */
+static bool join(struct weir__loop *loop)
+{
+    unsigned most = atomic_load(&loop->guarded) ? 1 : WAITING_MAX;
+    if (atomic_fetch_add(&loop->waiting, 1) < most)
+        return true;
+    atomic_fetch_sub(&loop->waiting, 1);
+    return false;
+}
+
+/* Under the mutex: until called. */
+static void rest(struct weir__loop *loop)
+{
+    loop->resting++;
+    while (loop->calls == 0 && !atomic_load(&loop->stopping))
+        pthread_cond_wait(&loop->called, &loop->mutex);
+    loop->resting--;
+    if (loop->calls > 0)
+        loop->calls--;
+    if (loop->guard_vacant) {
+        loop->guard_vacant = false;
+        guard(loop);
+    }
+}
+
+void weir__loop_join_waiting(struct weir__loop *loop)
+{
+    if (join(loop))
+        return;
+    pthread_mutex_lock(&loop->mutex);
+    /* Looked at under the mutex, under which tasks are queued: none is overlooked. */
+    if (!join(loop)) {
+        if (!weir__loop_has_work(loop))
+            rest(loop);
+        atomic_fetch_add(&loop->waiting, 1);
+    }
+    pthread_mutex_unlock(&loop->mutex);
+}
