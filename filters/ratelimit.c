@@ -178,11 +178,19 @@ static enum weir_verdict woken(struct weir *w, const void *self, void *memory)
     return unavailable(w, self, slot);
 }
 
+static int64_t deadline_of(const struct weir *w, const struct weir_ratelimit *options)
+{
+    int64_t default_us = (int64_t)w->app->options->redis_timeout_ms * 1000;
+    if (options->deadline_us)
+        return options->deadline_us;
+    return default_us ? default_us : DEADLINE_US;
+}
+
 static enum weir_verdict before(struct weir *w, const void *self, void *memory)
 {
     const struct weir_ratelimit *options = self;
     struct slot *slot = memory;
-    int64_t deadline_us = options->deadline_us ? options->deadline_us : DEADLINE_US;
+    int64_t deadline_us = deadline_of(w, options);
     if (w->refused)
         return decided(w, options, slot, w->refused);
     if (weir__policy_find(w->app->policy, w->endpoint_index)->rules_len == 0)

@@ -27,7 +27,7 @@ struct weir_ratelimit {
     enum weir_switch source;      /* Weir-Source: shm, redis, local, allow, deny;
                                      default off */
 
-    int64_t deadline_us; /* how long the store may take; 0: 20 ms */
+    int64_t deadline_us; /* how long the store may take; 0: --redis-timeout, 20 ms */
     int abi;             /* set by WEIR_USE */
 };
 

@@ -13,6 +13,8 @@
 #include "limit/policy.h"
 #include "router.h"
 
+#define REDIS "redis:" /* as --store begins */
+
 /* One struct that the app fills in: its size there and here. */
 struct layout {
     const char *name;
@@ -79,6 +81,27 @@ static struct weir_store *make_shm(const struct weir__options *options,
                            ret_error);
 }
 
+static struct weir_store *make_redis(const struct weir__options *options,
+                                     struct weir_error *ret_error)
+{
+    return weir_redis_create(
+        &(struct weir_redis_options){
+            .address = options->store + sizeof REDIS - 1,
+            .password_file = options->redis_password_file,
+            .database = options->redis_database,
+            .timeout_us = (int64_t)options->redis_timeout_ms * 1000,
+        },
+        ret_error);
+}
+
+static struct weir_store *make_store(const struct weir__options *options,
+                                     struct weir_error *ret_error)
+{
+    bool is_redis =
+        options->store && strncmp(options->store, REDIS, sizeof REDIS - 1) == 0;
+    return is_redis ? make_redis(options, ret_error) : make_shm(options, ret_error);
+}
+
 static bool is_shm(const struct weir_store *store)
 {
     return strcmp(store->ops->name, "shm") == 0;
@@ -90,13 +113,13 @@ open_stores(struct weir__app *app, struct weir_store *store, struct weir_error *
 {
     app->store = store ? store : app->declared->store;
     if (!app->store) {
-        app->store = make_shm(app->options, ret_error);
+        app->store = make_store(app->options, ret_error);
         app->store_is_ours = true;
-    } else if (!is_shm(app->store)) {
-        app->fallback = make_shm(app->options, ret_error);
-        return app->fallback != NULL;
     }
-    return app->store != NULL;
+    if (!app->store || is_shm(app->store))
+        return app->store != NULL;
+    app->fallback = make_shm(app->options, ret_error);
+    return app->fallback != NULL;
 }
 
 bool weir__app_create(const struct weir_app *declared,

@@ -57,8 +57,13 @@ struct weir__options {
     unsigned max_offloads;            /* in flight in a worker, default 64 */
     unsigned max_offloads_an_address; /* in flight for one remote address, default 4 */
 
-    const char *store;             /* "shm" */
-    size_t shm_entries;            /* counters in shared memory; 0: the store's default */
+    const char *store; /* "shm", "redis:unix:PATH", "redis:tcp:ADDRESS:PORT" */
+    const char *redis_password_file; /* its first line is the password; NULL: none */
+    unsigned redis_database;         /* default 0 */
+    unsigned redis_timeout_ms;       /* of a decision, default 20 */
+    unsigned instances; /* that share the store, default 1: each enforces max / instances
+                           while it is away */
+    size_t shm_entries; /* counters in shared memory; 0: the store's default */
     enum weir_log_level log_level; /* lowest that is sent, default info */
 };
 

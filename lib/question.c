@@ -33,8 +33,26 @@ static int64_t cost_of(struct weir *w, const struct weir_rule *rule)
     return 1;
 }
 
-/* The rules that count alike share a subject's text. */
-static void add(struct weir__question *question,
+/* Of several instances each admits its share. A request that costs more than that takes
+ * all of it: to say that no wait will help would not be true. */
+static bool take_share(struct weir *w, struct weir_store_item *item)
+{
+    const struct weir__limit *limit = item->compiled;
+    unsigned instances = w->app->options->instances;
+    if (instances <= 1)
+        return true;
+    struct weir__limit *share = weir_alloc(w, sizeof *share);
+    if (!share)
+        return false;
+    *share = weir__limit_share(limit, instances);
+    if (item->cost > share->max && item->cost <= limit->max)
+        item->cost = share->max;
+    item->compiled = share;
+    return true;
+}
+
+/* The rules that count alike share a subject's text. False when memory is short. */
+static bool add(struct weir__question *question,
                 const struct weir__policy_rule *rule,
                 enum weir__question_about about)
 {
@@ -56,6 +74,7 @@ static void add(struct weir__question *question,
         .tail = rule->tail,
         .cost = about == WEIR__ABOUT_ADDRESS ? 0 : cost_of(w, declared),
     };
+    return about != WEIR__ABOUT_LOCAL || take_share(w, item);
 }
 
 static void refund(struct weir__question *question)
@@ -129,8 +148,11 @@ struct weir__question *weir__question_create(struct weir *w,
     question->ask.decision.rules_len = 0;
     for (unsigned i = 0; i < entry->rules_len; i++) {
         question->ask.receipts[i].charged = false;
-        if (is_about(entry->rules[i]->limit.rule, about))
-            add(question, entry->rules[i], about);
+        if (is_about(entry->rules[i]->limit.rule, about) &&
+            !add(question, entry->rules[i], about)) {
+            destroy(question);
+            return NULL;
+        }
     }
     return question;
 }

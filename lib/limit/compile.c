@@ -133,3 +133,19 @@ bool weir__limit_compile(const struct weir_rule *rule,
     *ret = limit;
     return true;
 }
+
+struct weir__limit weir__limit_share(const struct weir__limit *limit, int64_t parts)
+{
+    struct weir__limit share = *limit;
+    share.max = (limit->max + parts - 1) / parts;
+    if (limit->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
+        return share;
+    int64_t divisor = common_divisor(limit->units, parts);
+    int64_t units = limit->units / divisor,
+            period_us = limit->period_us * (parts / divisor);
+    if ((wide)share.max * period_us > (wide)WEIR__SPAN_MAX_US * units)
+        return share;
+    share.units = units;
+    share.period_us = period_us;
+    return share;
+}

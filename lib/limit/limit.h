@@ -53,6 +53,12 @@ bool weir__limit_compile(const struct weir_rule *rule,
                          struct weir__limit *ret,
                          struct weir_error *ret_error);
 
+/* One of so many equal parts (1 or more) of a limit, for an instance that can't ask what
+ * the others have admitted: max and capacity rounded up, at least 1, a bucket's rate
+ * exact (but where it would then take longer to fill than any may). WEIR_BLOCK stays so.
+ * Pure; any thread. */
+struct weir__limit weir__limit_share(const struct weir__limit *limit, int64_t parts);
+
 /* Decides cost units at now_us (above 0): fills *ret_answer but for .rule, and
  * *ret_state, which is the state after it: unchanged where refused or where cost is 0,
  * though clamped (a time further ahead than the limit can have put it, because the clock

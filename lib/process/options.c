@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "process/listen.h"
 #include "process/units.h"
+#include "store/redis_socket.h"
 
 struct option {
     const char *name;         /* without its dashes */
@@ -135,9 +136,16 @@ static bool set_store(const struct option *option,
                       struct weir__options *options,
                       struct weir_error *ret_error)
 {
-    if (strcmp(value, "shm") != 0)
-        return weir__error(
-            ret_error, "--%s: \"%s\" is no store; there is: shm", option->name, value);
+    struct weir__redis_address address;
+    struct weir_error why = { "" };
+    bool is_redis = strncmp(value, "redis:", 6) == 0;
+    if (!is_redis && strcmp(value, "shm") != 0)
+        return weir__error(ret_error,
+                           "--%s: \"%s\" is no store; there are: shm, redis:ADDRESS",
+                           option->name,
+                           value);
+    if (is_redis && !weir__redis_address_parse(value + 6, &address, &why))
+        return weir__error(ret_error, "--%s: %s", option->name, why.text);
     options->store = value;
     return true;
 }
@@ -225,7 +233,17 @@ static const struct option table[] = {
     { "max-offloads-address", "COUNT", "4", "the same for one remote address",
       COUNT(max_offloads_an_address, 1, 65536) },
 
-    { "store", "STORE", "shm", "where counters live: shm", set_store },
+    { "store", "STORE", "shm",
+      "where counters live: shm, redis:unix:PATH, redis:tcp:ADDRESS:PORT", set_store },
+    { "redis-password-file", "PATH", NULL, "its first line is the password",
+      set_text, FIELD(redis_password_file) },
+    { "redis-db", "COUNT", "0", "database that is selected",
+      COUNT(redis_database, 0, 1000000) },
+    { "redis-timeout", "TIME", "20ms", "how long a decision may take",
+      TIME(redis_timeout_ms, 5, 10000) },
+    { "instances", "COUNT", "1",
+      "that share the store; each enforces its share while the store is away",
+      COUNT(instances, 1, 10000) },
     { "shm-entries", "COUNT", "262144", "counters in shared memory, 17 bytes each",
       set_size, FIELD(shm_entries), .unit = WEIR__UNIT_COUNT,
       .min = 64, .max = UINT64_C(1) << 31 },

@@ -44,6 +44,7 @@ struct weir_store_ask {
     /* Called once, on any thread, if decide() said PENDING. */
     void (*done)(struct weir_store_ask *ask);
     void *arg;
+    struct weir_store_ask *next; /* the store's, while the question is pending */
 
     /* The answer. */
     enum weir_store_result result; /* for done(): READY or UNAVAILABLE */
@@ -88,6 +89,27 @@ struct weir_shm_options {
  * text on failure. The caller destroys it with weir_store_destroy(). */
 WEIR_API struct weir_store *weir_shm_create(const struct weir_shm_options *options,
                                             struct weir_error *ret_error);
+
+/* ---- Redis ---------------------------------------------------------------------------
+ */
+
+struct weir_redis_options {
+    const char *address;       /* required: "unix:PATH", "tcp:192.0.2.1:6379",
+                                  "tcp:[2001:db8::1]:6379"; numeric, no name is looked up */
+    const char *password_file; /* its first line is the password; NULL: none */
+    unsigned database;         /* SELECTed on every connection; default 0 */
+    int64_t timeout_us;        /* for a decision; 0: 20,000 */
+};
+
+/* Counters in one Redis (7.0, standalone) that any number of hosts share. Each worker has
+ * one connection, made in worker_start; a process that isn't a worker gets one, with two
+ * threads of its own, when it first asks. Nothing is connected here: a Redis that is away
+ * is no error, its questions are UNAVAILABLE. Decides with Redis's clock, one script call
+ * for all rules of a question. Made before the workers fork; the memory that they share
+ * says to all of them when one has found that Redis doesn't answer. NULL with a text for
+ * a bad address or password file. The caller destroys it with weir_store_destroy(). */
+WEIR_API struct weir_store *weir_redis_create(const struct weir_redis_options *options,
+                                              struct weir_error *ret_error);
 
 /* ---- the fake, for tests of apps --------------------------------------------------- */
 

@@ -84,7 +84,7 @@ static inline bool crowd_ask(struct crowd *crowd,
                              int kind)
 {
     int64_t start_us = weir__clock_now_us();
-    CHECK(store->ops->decide(store->self, ask) == WEIR_STORE_READY, "no answer");
+    CHECK(ask_wait(store, ask) == WEIR_STORE_READY, "no answer");
     long took_us = (long)(weir__clock_now_us() - start_us);
     long slowest_us = atomic_load(&crowd->slowest_us);
     while (took_us > slowest_us &&

@@ -4,6 +4,7 @@
 #define TESTS_SUPPORT_ASKS_H
 
 #include <weir/store.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,29 @@ static inline void ask_add(struct weir_store_ask *ask,
     };
 }
 
+static inline void asks_done(struct weir_store_ask *ask)
+{
+    sem_post(ask->arg);
+}
+
+/* Puts the question and waits for its answer, whether the store has it at once or not. */
+static inline enum weir_store_result ask_wait(struct weir_store *store,
+                                              struct weir_store_ask *ask)
+{
+    sem_t answered;
+    sem_init(&answered, 0, 0);
+    ask->done = asks_done;
+    ask->arg = &answered;
+    enum weir_store_result result = store->ops->decide(store->self, ask);
+    if (result == WEIR_STORE_PENDING) {
+        while (sem_wait(&answered) != 0)
+            ;
+        result = ask->result;
+    }
+    sem_destroy(&answered);
+    return result;
+}
+
 /* A question of one rule, decided at once; ask may be NULL. */
 static inline struct weir_rule_answer ask_one(struct weir_store *store,
                                               const struct rule_kit *kit,
@@ -59,7 +83,7 @@ static inline struct weir_rule_answer ask_one(struct weir_store *store,
     struct weir_store_ask *ask = ret_ask ? ret_ask : &own;
     memset(ask, 0, sizeof *ask);
     ask_add(ask, kit, subject, cost);
-    if (store->ops->decide(store->self, ask) != WEIR_STORE_READY)
+    if (ask_wait(store, ask) != WEIR_STORE_READY)
         abort();
     return ask->decision.rules[0];
 }

@@ -133,3 +133,27 @@ Test(compile, refuses_words_that_are_none_of_the_lists)
     WITH(window, rule.on_store_error = (enum weir_on_store_error)99;
          refused(rule, "on_store_error"));
 }
+
+Test(compile, a_share_is_rounded_up_and_at_least_one)
+{
+    struct weir__limit limit = accepted(window);
+    cr_expect_eq(weir__limit_share(&limit, 1).max, 100);
+    cr_expect_eq(weir__limit_share(&limit, 2).max, 50);
+    cr_expect_eq(weir__limit_share(&limit, 3).max, 34);
+    cr_expect_eq(weir__limit_share(&limit, 1000).max, 1);
+    limit.max = 0;
+    cr_expect_eq(weir__limit_share(&limit, 3).max, 0, "a block stays one");
+}
+
+Test(compile, a_bucket_shares_its_rate_exactly)
+{
+    struct weir__limit limit = accepted(bucket); /* 1 in 250,000 us */
+    struct weir__limit share = weir__limit_share(&limit, 3);
+    cr_expect_eq(share.max, 7);
+    cr_expect_eq(share.units * 3 * limit.period_us, limit.units * share.period_us);
+    struct weir_rule slow = WEIR_TOKEN_BUCKET("b", 1, 1, WEIR_DAYS(366));
+    limit = accepted(slow);
+    share = weir__limit_share(&limit, 10000);
+    cr_expect_eq(share.max, 1);
+    cr_expect_eq(share.period_us, limit.period_us, "it would take too long to fill");
+}

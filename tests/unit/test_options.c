@@ -138,7 +138,12 @@ Test(options, every_mistake_is_named)
         { { "--socket-mode=1777" },
           "--socket-mode: \"1777\" is not an octal mode such as 0660" },
         { { "--socket-group=" }, "--socket-group: the argument is empty" },
-        { { "--store=redis" }, "--store: \"redis\" is no store; there is: shm" },
+        { { "--store=redis" },
+          "--store: \"redis\" is no store; there are: shm, redis:ADDRESS" },
+        { { "--store=redis:tcp:localhost:6379" },
+          "--store: redis: \"tcp:localhost:6379\" is not unix:PATH, tcp:ADDRESS:PORT or "
+          "tcp:[IPV6]:PORT with a numeric address" },
+        { { "--instances=0" }, "--instances: 0 is outside 1 to 10000" },
         { { "--log-level=loud" },
           "--log-level: \"loud\" is not one of debug, info, warning, error" },
         { { "--listen", "/run/a.sock" },
@@ -202,8 +207,8 @@ Test(options, help_shows_every_default_as_it_is)
         cr_expect_eq(memcmp(&seen, &standard, sizeof seen), 0, "%s", word);
         defaults++;
     }
-    cr_expect_eq(lines, 31);
-    cr_expect_eq(defaults, 24);
+    cr_expect_eq(lines, 35);
+    cr_expect_eq(defaults, 27);
     free(text);
 }
 

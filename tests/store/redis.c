@@ -1,0 +1,425 @@
+/* The Redis store as a program meets it, with a real redis-server that is stopped,
+ * killed, flushed and paused under it.
+ *
+ *   store_redis [CASE]
+ *
+ * Each case is a fault from the field; its name says which. Without CASE all are run. */
+#include "crowd.h"
+
+#include <pthread.h>
+
+#include "store/redis_command.h"
+#include "support/redis_server.h"
+
+#define TIMEOUT_US INT64_C(50000)
+#define LATE_US INT64_C(150000) /* a busy machine may add so much */
+
+static struct redis_server server;
+static struct redis_client client;
+static struct weir_store *store;
+static struct rule_kit window, bucket;
+
+static struct weir_store *open_store(const char *address, const char *password_file)
+{
+    struct weir_error error = { { 0 } };
+    struct weir_store *made =
+        weir_redis_create(&(struct weir_redis_options){ .address = address,
+                                                        .password_file = password_file,
+                                                        .database = password_file ? 3 : 0,
+                                                        .timeout_us = TIMEOUT_US },
+                          &error);
+    CHECK(made, "%s", error.text);
+    return made;
+}
+
+/* -1: unavailable; else what is left, or -2 where it was refused. */
+static long ask(const struct rule_kit *kit, const char *subject, int64_t cost)
+{
+    struct weir_store_ask asked = { .items_len = 0 };
+    ask_add(&asked, kit, subject, cost);
+    int64_t begin_us = weir__clock_now_us();
+    enum weir_store_result result = ask_wait(store, &asked);
+    int64_t took_us = weir__clock_now_us() - begin_us;
+    CHECK(took_us < TIMEOUT_US + LATE_US, "took %lld us", (long long)took_us);
+    if (result != WEIR_STORE_READY)
+        return -1;
+    CHECK(asked.decision.source == WEIR_SOURCE_REDIS, "source");
+    return asked.decision.allowed ? (long)asked.decision.rules[0].remaining : -2;
+}
+
+/* Asks until there is an answer. */
+static long ask_patiently(const struct rule_kit *kit, const char *subject, int64_t cost)
+{
+    int64_t until_us = weir__clock_now_us() + WEIR_SECONDS(4);
+    long left;
+    while ((left = ask(kit, subject, cost)) == -1) {
+        CHECK(weir__clock_now_us() < until_us, "no answer in 4 s");
+        usleep(5000);
+    }
+    return left;
+}
+
+static void open_all(void)
+{
+    redis_server_start(&server);
+    redis_client_open(&client, server.socket);
+    store = open_store(server.address, NULL);
+    CHECK(ask_patiently(&window, "warm-up", 0) == 5, "warm-up");
+}
+
+/* No key of ours may live for ever. */
+static void check_lifetimes(void)
+{
+    static const char script[] = "local n=0 "
+                                 "for _,k in ipairs(redis.call('KEYS','*')) do "
+                                 "if redis.call('PTTL',k)<0 then n=n+1 end end "
+                                 "return tostring(n)";
+    const struct weir__redis_arg args[] = { { "EVAL", 4 },
+                                            { script, sizeof script - 1 },
+                                            { "0", 1 } };
+    struct weir__buf out;
+    struct weir__redis_reply reply;
+    weir__buf_init(&out, 0);
+    weir__redis_put(&out, args, 3);
+    redis_client_send(&client, &out);
+    weir__buf_finish(&out);
+    redis_client_take(&client, &reply);
+    CHECK(strcmp(reply.bytes, "0") == 0, "%s keys without a lifetime", reply.bytes);
+}
+
+static void close_all(void)
+{
+    check_lifetimes();
+    weir_store_destroy(store);
+    redis_client_close(&client);
+    redis_server_finish(&server);
+}
+
+/* ---- the cases -----------------------------------------------------------------------
+ */
+
+static void a_key_that_lost_its_lifetime_is_repaired(void)
+{
+    struct rule_kit kit;
+    kit_init(&kit, (struct weir_rule)WEIR_FIXED_WINDOW("w", 3, 300000));
+    open_all();
+    for (int left = 2; left >= 0; left--)
+        CHECK(ask(&kit, "user:42", 1) == left, "left");
+    redis_client_ask(&client, "PERSIST rate_limit:{user:42}:GET /t:w:w1");
+    CHECK(ask(&kit, "user:42", 1) == -2, "over");
+    usleep(310000);
+    CHECK(ask(&kit, "user:42", 1) == 2, "a new window");
+    close_all();
+}
+
+static void a_key_of_another_type_is_replaced(void)
+{
+    open_all();
+    const struct weir__redis_arg args[] = { { "RPUSH", 5 },
+                                            { "rate_limit:{user:42}:GET /t:w:w1", 32 },
+                                            { "x", 1 } };
+    struct weir__buf out;
+    struct weir__redis_reply reply;
+    weir__buf_init(&out, 0);
+    weir__redis_put(&out, args, 3);
+    redis_client_send(&client, &out);
+    weir__buf_finish(&out);
+    redis_client_take(&client, &reply);
+    CHECK(ask(&window, "user:42", 1) == 4, "as if never seen");
+    CHECK(ask(&window, "user:42", 1) == 3, "and counted from there");
+    close_all();
+}
+
+static void a_refund_comes_back(void)
+{
+    struct weir_store_ask asked = { .items_len = 0 };
+    open_all();
+    ask_add(&asked, &window, "user:42", 2);
+    ask_add(&asked, &bucket, "user:42", 20);
+    CHECK(ask_wait(store, &asked) == WEIR_STORE_READY, "no answer");
+    CHECK(ask(&bucket, "user:42", 1) == -2, "the bucket is empty");
+    store->ops->refund(store->self, &asked);
+    CHECK(ask(&window, "user:42", 0) == 5, "the window");
+    CHECK(ask(&bucket, "user:42", 0) == 20, "the bucket");
+    close_all();
+}
+
+static void a_silent_redis_is_waited_for_no_longer_than_said(void)
+{
+    open_all();
+    redis_server_pause(&server);
+    int64_t begin_us = weir__clock_now_us();
+    for (int i = 0; i < 100; i++)
+        CHECK(ask(&window, "user:42", 1) == -1, "no answer can come");
+    int64_t took_us = weir__clock_now_us() - begin_us;
+    CHECK(took_us < WEIR_SECONDS(1), "100 took %lld us", (long long)took_us);
+    redis_server_resume(&server);
+    CHECK(ask_patiently(&window, "user:43", 1) == 4, "back");
+    /* What the late replies took has been given back. */
+    CHECK(ask(&window, "user:42", 0) == 5, "undone");
+    close_all();
+}
+
+static void a_long_silence_ends_the_connection_and_it_comes_back(void)
+{
+    open_all();
+    redis_server_pause(&server);
+    for (int i = 0; i < 25; i++) {
+        ask(&window, "user:42", 1);
+        usleep(100000);
+    }
+    redis_server_resume(&server);
+    int64_t begin_us = weir__clock_now_us();
+    CHECK(ask_patiently(&bucket, "user:43", 1) == 19, "back");
+    CHECK(weir__clock_now_us() - begin_us < WEIR_SECONDS(2), "within 2 s");
+    close_all();
+}
+
+static void it_starts_without_redis_and_finds_it_later(void)
+{
+    redis_server_start(&server);
+    redis_server_kill(&server);
+    store = open_store(server.address, NULL);
+    for (int i = 0; i < 3; i++) {
+        CHECK(ask(&window, "user:42", 1) == -1, "nobody is there");
+        redis_server_again(&server);
+        int64_t begin_us = weir__clock_now_us();
+        CHECK(ask_patiently(&window, "user:42", 1) == 4, "counted there");
+        CHECK(weir__clock_now_us() - begin_us < WEIR_SECONDS(2), "within 2 s");
+        for (int left = 3; left >= 0; left--)
+            CHECK(ask(&window, "user:42", 1) == left, "left");
+        CHECK(ask(&window, "user:42", 1) == -2, "the sixth");
+        redis_server_kill(&server);
+        for (int n = 0; n < 20; n++)
+            CHECK(ask(&window, "user:42", 1) == -1, "away");
+    }
+    redis_server_again(&server);
+    redis_client_open(&client, server.socket);
+    close_all();
+}
+
+static void an_empty_script_cache_is_filled_again(void)
+{
+    struct weir_store_ask asked = { .items_len = 0 };
+    open_all();
+    CHECK(ask(&window, "user:42", 1) == 4 && ask(&window, "user:42", 1) == 3, "2 used");
+    redis_client_ask(&client, "SCRIPT FLUSH");
+    CHECK(ask(&window, "user:42", 1) == 2, "after the flush");
+    redis_client_ask(&client, "SCRIPT FLUSH");
+    ask_add(&asked, &window, "user:42", 1);
+    ask_add(&asked, &bucket, "user:42", 1);
+    CHECK(ask_wait(store, &asked) == WEIR_STORE_READY, "no answer");
+    CHECK(asked.decision.rules[0].remaining == 1, "after another");
+    close_all();
+}
+
+static void a_connection_that_was_closed_while_idle_is_made_again(void)
+{
+    open_all();
+    CHECK(ask(&window, "user:42", 1) == 4, "before");
+    redis_client_ask(&client, "CLIENT KILL TYPE normal");
+    CHECK(ask_patiently(&window, "user:42", 1) == 3, "the count goes on");
+    close_all();
+}
+
+static void over_tcp_it_is_the_same(void)
+{
+    redis_server_start(&server);
+    redis_client_open(&client, server.socket);
+    store = open_store(server.tcp_address, NULL);
+    CHECK(ask(&window, "user:42", 1) == 4, "before");
+    redis_client_ask(&client, "CLIENT KILL TYPE normal");
+    CHECK(ask_patiently(&window, "user:42", 1) == 3, "the count goes on");
+    redis_server_pause(&server);
+    CHECK(ask(&window, "user:42", 1) == -1, "silent");
+    redis_server_resume(&server);
+    CHECK(ask_patiently(&window, "user:42", 0) == 3, "and undone");
+    close_all();
+}
+
+static void a_reconnect_remembers_password_and_database(void)
+{
+    char path[] = "/tmp/weir-redis-password-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, "s3 cret\n", 8) == 8, "password file");
+    close(fd);
+    redis_server_start_with(&server, "s3 cret");
+    redis_client_open(&client, server.socket);
+    const struct weir__redis_arg args[] = { { "AUTH", 4 }, { "s3 cret", 7 } };
+    struct weir__buf out;
+    struct weir__redis_reply reply;
+    weir__buf_init(&out, 0);
+    weir__redis_put(&out, args, 2);
+    redis_client_send(&client, &out);
+    weir__buf_finish(&out);
+    redis_client_take(&client, &reply);
+    store = open_store(server.address, path);
+    CHECK(ask(&window, "user:42", 1) == 4 && ask(&window, "user:42", 1) == 3, "2 used");
+    redis_client_ask(&client, "CLIENT KILL TYPE normal");
+    CHECK(ask_patiently(&window, "user:42", 1) == 2, "the third");
+    CHECK(strcmp(redis_client_ask(&client, "RANDOMKEY"), "") == 0, "database 0 is empty");
+    redis_client_ask(&client, "SELECT 3");
+    CHECK(strncmp(redis_client_ask(&client, "RANDOMKEY"), "rate_limit:{", 12) == 0,
+          "database 3 is not");
+    weir_store_destroy(store);
+    store = open_store(server.address, NULL);
+    CHECK(ask(&window, "user:42", 1) == -1, "without a password: no answer, no refusal");
+    unlink(path);
+    close_all();
+}
+
+static void an_error_is_no_refusal(void)
+{
+    open_all();
+    redis_client_ask(&client, "CONFIG SET maxmemory 1");
+    for (int i = 0; i < 10; i++)
+        CHECK(ask(&window, "user:42", 1) == -1, "out of memory");
+    usleep(300000);
+    CHECK(ask(&window, "user:42", 1) == -1, "the probe writes as well");
+    redis_client_ask(&client, "CONFIG SET maxmemory 0");
+    CHECK(ask_patiently(&window, "user:42", 1) == 4, "back");
+    close_all();
+}
+
+/* Each process makes a connection of its own. */
+static void a_forked_child_has_its_own_connection(void)
+{
+    pid_t children[8];
+    open_all();
+    for (int i = 0; i < 8; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            char subject[32];
+            snprintf(subject, sizeof subject, "user:%d", i);
+            for (int n = 0; n < 500; n++)
+                CHECK(ask_patiently(&window, subject, n < 5) == (n < 5 ? 4 - n : 0) ||
+                          n >= 5,
+                      "another's answer");
+            _exit(0);
+        }
+    }
+    CHECK(ask(&window, "parent", 1) == 4, "the parent's goes on");
+    crowd_join(children, 8);
+    CHECK(ask(&window, "parent", 1) == 3, "the parent's goes on");
+    close_all();
+}
+
+/* ---- under load ----------------------------------------------------------------------
+ */
+
+#define LOADERS 8
+
+static struct rule_kit wide;
+static atomic_bool stop_load;
+static atomic_long load_asked, load_failed, load_charged;
+
+/* Every caller sees its own count, one less each time. */
+static void *load(void *arg)
+{
+    char subject[32];
+    long left = (long)wide.rule.max;
+    snprintf(subject, sizeof subject, "user:%d", (int)(intptr_t)arg);
+    while (!atomic_load(&stop_load)) {
+        struct weir_store_ask asked = { .items_len = 0 };
+        ask_add(&asked, &wide, subject, 1);
+        atomic_fetch_add(&load_asked, 1);
+        if (ask_wait(store, &asked) != WEIR_STORE_READY) {
+            atomic_fetch_add(&load_failed, 1);
+            usleep(1000);
+            continue;
+        }
+        atomic_fetch_add(&load_charged, 1);
+        CHECK((long)asked.decision.rules[0].remaining == left - 1,
+              "%s: %ld left after %ld",
+              subject,
+              (long)asked.decision.rules[0].remaining,
+              left);
+        left--;
+    }
+    return NULL;
+}
+
+static void run_load(pthread_t *threads)
+{
+    atomic_store(&stop_load, false);
+    atomic_store(&load_asked, 0);
+    atomic_store(&load_failed, 0);
+    for (intptr_t i = 0; i < LOADERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, load, (void *)i) == 0, "thread");
+}
+
+static void end_load(pthread_t *threads)
+{
+    atomic_store(&stop_load, true);
+    for (int i = 0; i < LOADERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void script_flush_under_load_loses_and_doubles_nothing(void)
+{
+    pthread_t threads[LOADERS];
+    struct weir_error error = { { 0 } };
+    redis_server_start(&server);
+    redis_client_open(&client, server.socket);
+    store =
+        weir_redis_create(&(struct weir_redis_options){ .address = server.address,
+                                                        .timeout_us = WEIR_SECONDS(10) },
+                          &error);
+    CHECK(store, "%s", error.text);
+    run_load(threads);
+    for (int i = 0; i < 20; i++) {
+        usleep(100000);
+        redis_client_ask(&client, "SCRIPT FLUSH");
+    }
+    end_load(threads);
+    printf("%ld asked\n", atomic_load(&load_asked));
+    CHECK(atomic_load(&load_failed) == 0, "%ld failed", atomic_load(&load_failed));
+    close_all();
+}
+
+/* ---- all of them ---------------------------------------------------------------------
+ */
+
+#define CASE(name_)                                                                      \
+    {                                                                                    \
+#name_, name_                                                                    \
+    }
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    CASE(a_key_that_lost_its_lifetime_is_repaired),
+    CASE(a_key_of_another_type_is_replaced),
+    CASE(a_refund_comes_back),
+    CASE(a_silent_redis_is_waited_for_no_longer_than_said),
+    CASE(a_long_silence_ends_the_connection_and_it_comes_back),
+    CASE(it_starts_without_redis_and_finds_it_later),
+    CASE(an_empty_script_cache_is_filled_again),
+    CASE(a_connection_that_was_closed_while_idle_is_made_again),
+    CASE(over_tcp_it_is_the_same),
+    CASE(a_reconnect_remembers_password_and_database),
+    CASE(an_error_is_no_refusal),
+    CASE(a_forked_child_has_its_own_connection),
+    CASE(script_flush_under_load_loses_and_doubles_nothing),
+};
+
+int main(int argc, char **argv)
+{
+    bool found = false;
+    crowd_limit_seconds(120);
+    signal(SIGPIPE, SIG_DFL); /* whoever raises it ends this program */
+    kit_init(&window, (struct weir_rule)WEIR_FIXED_WINDOW("w", 5, WEIR_MINUTES(10)));
+    kit_init(&bucket, (struct weir_rule)WEIR_TOKEN_BUCKET("b", 20, 1, WEIR_DAYS(1)));
+    kit_init(&wide, (struct weir_rule)WEIR_FIXED_WINDOW("x", 1000000, WEIR_HOURS(1)));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)
+            continue;
+        found = true;
+        cases[i].run();
+        printf("%s\n", cases[i].name);
+        fflush(stdout);
+    }
+    CHECK(found, "no such case");
+    return 0;
+}
