@@ -172,6 +172,12 @@ static bool accept_one(struct weir__native_listener *listener)
         weir__native_closed_one(native);
         return false;
     }
+    /* Asked only now that this one is counted: either the end is not told yet, or it is
+     * seen here. A connection taken after it would be lost; left, it is another's. */
+    if (atomic_load(&native->draining) && !atomic_load(&listener->last_look)) {
+        weir__native_closed_one(native);
+        return false;
+    }
     int fd;
     do
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -189,10 +195,13 @@ static bool accept_one(struct weir__native_listener *listener)
 
 /* An event stands for any number of connections: one is taken now, and if there was one,
  * this thread looks for the next after what else it has in this turn. */
-static void accept_and_look_again(struct weir__native_listener *listener)
+static bool accept_and_look_again(struct weir__native_listener *listener)
 {
-    if (accept_one(listener) && !atomic_exchange(&listener->again_queued, true))
+    if (!accept_one(listener))
+        return false;
+    if (!atomic_exchange(&listener->again_queued, true))
         weir__loop_soon(listener->native->loop, &listener->again);
+    return true;
 }
 
 static void ready(struct weir__source *source, unsigned what)
@@ -207,7 +216,11 @@ static void again(struct weir__task *task)
         (struct weir__native_listener *)((char *)task -
                                          offsetof(struct weir__native_listener, again));
     atomic_store(&listener->again_queued, false);
-    accept_and_look_again(listener);
+    /* Read before it looks: what was announced up to then is there to be found. */
+    bool last_look = atomic_load(&listener->last_look);
+    if (!accept_and_look_again(listener) && last_look &&
+        atomic_exchange(&listener->last_look, false))
+        weir__native_closed_one(listener->native);
 }
 
 bool weir__native_listen(struct weir__native *native, struct weir_error *ret_error)
@@ -236,8 +249,13 @@ void weir__native_unlisten(struct weir__native *native)
     for (unsigned i = 0; i < native->listeners_len; i++)
         unlist(&native->listeners[i]);
     unlock(native);
-    /* What the kernel has announced to this worker alone is still taken. */
-    for (unsigned i = 0; i < native->listeners_len; i++)
-        if (!atomic_exchange(&native->listeners[i].again_queued, true))
-            weir__loop_soon(native->loop, &native->listeners[i].again);
+    /* What the kernel has announced to this worker alone is still taken, and the end is
+     * not told before. */
+    for (unsigned i = 0; i < native->listeners_len; i++) {
+        struct weir__native_listener *listener = &native->listeners[i];
+        atomic_fetch_add(&native->open, 1);
+        atomic_store(&listener->last_look, true);
+        if (!atomic_exchange(&listener->again_queued, true))
+            weir__loop_soon(native->loop, &listener->again);
+    }
 }

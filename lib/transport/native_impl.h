@@ -149,8 +149,9 @@ struct weir__native_listener {
     int fd;
     bool unix_socket;
     atomic_bool again_queued;
-    bool listed;          /* in the poller; under listen_mutex */
-    atomic_uint accepted; /* to take turns with other workers */
+    atomic_bool last_look; /* draining: counted as open until `again` has found nothing */
+    bool listed;           /* in the poller; under listen_mutex */
+    atomic_uint accepted;  /* to take turns with other workers */
 };
 
 /* Of one thread, so that counting costs nothing. */
