@@ -143,7 +143,7 @@ struct weir__limit weir__limit_share(const struct weir__limit *limit, int64_t pa
     int64_t divisor = common_divisor(limit->units, parts);
     int64_t units = limit->units / divisor,
             period_us = limit->period_us * (parts / divisor);
-    if ((wide)share.max * period_us > (wide)WEIR__SPAN_MAX_US * units)
+    if ((weir__wide)share.max * period_us > (weir__wide)WEIR__SPAN_MAX_US * units)
         return share;
     share.units = units;
     share.period_us = period_us;

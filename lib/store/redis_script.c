@@ -10,11 +10,10 @@
 
 #include "limit/limit.h"
 #include "limit/subject.h"
+#include "limit/wide.h"
 
 #include "store/redis_command.h"
 #include "store/redis_scripts.h"
-
-__extension__ typedef __int128 wide;
 
 #define PREFIX "rate_limit:{"
 #define PREFIX_LEN (sizeof PREFIX - 1)
@@ -77,7 +76,7 @@ static bool add_key(struct call *call, const struct weir_store_item *item)
 /* The time in which the bucket gets so many units. */
 static struct span span_of(const struct weir__limit *limit, int64_t units)
 {
-    wide fine = (wide)units * limit->period_us;
+    weir__wide fine = (weir__wide)units * limit->period_us;
     return (struct span){ (int64_t)(fine / limit->units),
                           (int64_t)(fine % limit->units) };
 }
