@@ -2,6 +2,7 @@
 # Installs the Debian packages that a part of Weir needs and that are missing.
 #
 #   tests/support/deps.sh SET...        sets: build demo test ci bare
+#   tests/support/deps.sh --list SET    prints its packages
 #
 # apt is called only where dpkg-query says that something is missing: as root directly,
 # else through sudo; without sudo the packages are listed and the exit status is 1. No
@@ -143,11 +144,17 @@ install_as_root() { # PACKAGE...
 main() {
     local set wanted=() missing=()
     (($#)) || { sed -n '4s/^# *//p' "$self" >&2; exit 2; }
-    if [[ $1 == --as-root ]]; then
+    case $1 in
+    --as-root)
         shift
         install_as_root "$@"
         exit
-    fi
+        ;;
+    --list)
+        packages_of "${2:?}"
+        exit
+        ;;
+    esac
     for set in "$@"; do
         packages_of "$set" >/dev/null || { echo "deps.sh: no set '$set'" >&2; exit 2; }
         # shellcheck disable=SC2207

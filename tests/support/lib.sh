@@ -59,11 +59,12 @@ room_close() {
 # start NAME PROGRAM [ARGUMENT...]: runs it in the background with its output in
 # $room/NAME.log. Sets pid. It gets a session of its own, so that a Ctrl-C at the terminal
 # reaches it only through this script, which ends things in order.
-# A kill -9 of the script, which can't clean up, ends it too.
+# A kill -9 of the script, which can't clean up, ends it too. SIGINT, which is ignored in
+# the background, is as usual for it.
 start() {
     local name=$1
     shift
-    setsid setpriv --pdeathsig TERM -- "$@" </dev/null >>"$room/$name.log" 2>&1 &
+    setsid env --default-signal=INT,QUIT setpriv --pdeathsig TERM -- "$@" </dev/null >>"$room/$name.log" 2>&1 &
     pid=$!
     started+=("$pid")
 }
