@@ -121,7 +121,7 @@ static bool start_threads(struct redis *redis, struct weir_error *ret_error)
 
 static bool start_own(struct redis *redis, struct weir_error *ret_error)
 {
-    if (!weir__loop_init(&redis->loop, OWN_THREADS, ret_error))
+    if (!weir__loop_init(&redis->loop, OWN_THREADS, 1, ret_error))
         return false;
     redis->own_loop = true;
     if (!start(redis, &redis->loop, redis->settings.timeout_us, ret_error))
