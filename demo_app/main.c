@@ -81,6 +81,19 @@ static int weather(struct weir *w)
                      (int)(sum % 41) - 10);
 }
 
+/* Nothing is stored here: a search finds nothing, and an export is empty. */
+static int search(struct weir *w)
+{
+    const char *wanted = weir_query(w, "q");
+
+    return weir_json(w, 200, "{s:s, s:[]}", "q", wanted ? wanted : "", "found");
+}
+
+static int export_all(struct weir *w)
+{
+    return weir_json(w, 200, "{s:[]}", "rows");
+}
+
 /* ---- 2. Logging in ------------------------------------------------------------------
  *
  * The page's script sends JSON and reads the answer. Without a script the browser sends
@@ -168,6 +181,17 @@ static const struct weir_endpoint endpoints[] = {
       weather,
       .limits = WEIR_LIMITS(WEIR_FIXED_WINDOW("minute", 100, WEIR_MINUTES(1))) },
 
+    /* Twenty at once, then four a second. */
+    { "GET /api/search",
+      search,
+      .limits = WEIR_LIMITS(WEIR_TOKEN_BUCKET("search", 20, 4, WEIR_SECONDS(1))) },
+
+    /* The same numbers in a bucket of its own; an export costs ten units. */
+    { "POST /api/export",
+      export_all,
+      .limits =
+          WEIR_LIMITS(WEIR_TOKEN_BUCKET("export", 20, 4, WEIR_SECONDS(1), .cost = 10)) },
+
     /* Guessing passwords is limited by address, since a guesser is nobody yet. Where the
      * counters are out of reach nobody logs in: better than unlimited guesses. */
     { "POST /api/login",
@@ -234,7 +258,7 @@ static const struct weir_app app = {
                         WEIR_USE(identity,
                                  .session_user = session_user,
                                  .session_cookie = SESSION_COOKIE),
-                        WEIR_USE(ratelimit)),
+                        WEIR_USE(ratelimit, .source = WEIR_ON)),
     .options = options,
     .start = start,
 };

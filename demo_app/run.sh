@@ -4,6 +4,8 @@
 #   demo_app/run.sh [--port N]            until Ctrl-C; the default port is 8080, 0 a free one
 #   demo_app/run.sh --check [--port N]    sends real requests and says what was expected and
 #                                         seen; the default port is 0
+#   with --redis                          two instances, as if on two hosts, share a private
+#                                         Redis
 #
 # Installs what is missing, builds into build/, and keeps everything else in one private
 # folder. However it ends, its processes end with it and the folder goes.
@@ -13,17 +15,21 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../tests/support/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=check.sh
 . "$here/check.sh"
+# shellcheck source-path=SCRIPTDIR source=check_redis.sh
+. "$here/check_redis.sh"
 
 instances=(one)      # a weir-demo each, all behind one nginx
+redis_socket=        # of the private redis-server; empty: none
 declare -A demo_pids # by instance
 
 usage() {
-    sed -n '4,6s/^# \{0,3\}//p' "$here/run.sh"
+    sed -n '4,8s/^# \{0,3\}//p' "$here/run.sh"
 }
 
 read_options() {
     port=
     mode=serve
+    redis=
     while (($#)); do
         case $1 in
         --port)
@@ -33,6 +39,7 @@ read_options() {
             shift
             ;;
         --check) mode=check ;;
+        --redis) redis=1 instances=(one two) ;;
         -h | --help)
             usage
             exit 0
@@ -76,10 +83,13 @@ make_key() {
 # nginx's worker is another user, its socket belongs to that user's group. Whoever tries
 # the demo has one address, so that address may look many sessions up at once.
 start_demo() {
-    local group=()
+    local group=() store=()
+    [[ -z $redis_socket ]] ||
+        store=(--store "redis:unix:$redis_socket" --instances "${#instances[@]}")
     [[ $(id -u) != 0 ]] || group=(--socket-group www-data)
     start "$1" "$build/demo_app/weir-demo" --listen "unix:$room/$1.sock" "${group[@]}" \
-        --instance "$1" --key-file "$room/session.key" --max-offloads-address 64
+        --instance "$1" --key-file "$room/session.key" --max-offloads-address 64 \
+        "${store[@]}"
     demo_pids[$1]=$pid
     started_or_die "$1" unix_listens "$room/$1.sock"
 }
@@ -91,9 +101,23 @@ start_demos() {
     done
 }
 
+# A redis-server of our own: no port, no file of the machine's own is read or written.
+start_redis() {
+    redis_socket=$room/redis.sock
+    start redis redis-server --port 0 --unixsocket "$redis_socket" --dir "$room" \
+        --save '' --appendonly no
+    redis_pid=$pid
+    started_or_die redis redis ping
+}
+
+redis() {
+    redis-cli -s "$redis_socket" "$@"
+}
+
 # fresh_table: ends the instances and starts them again.
 fresh_table() {
     local name
+    [[ -z $redis_socket ]] || redis flushall >/dev/null
     for name in "${instances[@]}"; do
         stop "${demo_pids[$name]}" || true
     done
@@ -127,10 +151,11 @@ serve() {
 }
 
 read_options "$@"
-"$here/../tests/support/deps.sh" build demo
+"$here/../tests/support/deps.sh" build demo ${redis:+redis}
 room_open
 build_demo
 make_key
+[[ -z $redis ]] || start_redis
 start_demos
 nginx_start "$port" </dev/null
 url=http://127.0.0.1:$nginx_port
@@ -138,5 +163,5 @@ pid=$nginx_pid
 started_or_die nginx demo_answers
 case $mode in
 serve) serve ;;
-check) check_demo ;;
+check) if [[ -n $redis ]]; then check_redis; else check_demo; fi ;;
 esac

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a part of Weir needs and that are missing.
 #
-#   tests/support/deps.sh SET...        sets: build demo test ci bare
+#   tests/support/deps.sh SET...        sets: build demo redis test ci bare
 #   tests/support/deps.sh --list SET    prints its packages
 #
 # apt is called only where dpkg-query says that something is missing: as root directly,
@@ -23,8 +23,9 @@ packages_of() { # SET
     build) echo gcc libc6-dev meson ninja-build pkgconf libjansson-dev libhiredis-dev \
         libfcgi-dev ;;
     demo) packages_of build && echo libsodium-dev nginx curl jq ;;
-    test) packages_of demo && echo libcriterion-dev redis-server g++ python3 python3-jsonschema \
-        groff-base lighttpd apache2-bin chromium ;;
+    redis) echo redis-server redis-tools ;;
+    test) packages_of demo && packages_of redis && echo libcriterion-dev g++ python3 \
+        python3-jsonschema groff-base lighttpd apache2-bin chromium ;;
     ci) packages_of test && echo git clang clang-format-14 clang-tidy-14 \
         libclang-rt-14-dev cppcheck shellcheck ;;
     bare) echo debootstrap git ca-certificates ;;
