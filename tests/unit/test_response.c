@@ -8,7 +8,7 @@ static struct weir w;
 
 static void setup(void)
 {
-    w = (struct weir){ .status = 0 };
+    w = (struct weir){ .body_length = -1 }; /* as life.c begins a request */
     weir__arena_init(&w.arena, 65536, 4096);
     weir__buf_init(&w.out, WEIR__OUT_MAX);
 }
