@@ -152,15 +152,15 @@ int main(int argc, char **argv)
     store = crowd_store(ENTRIES);
     int dead = storm(kills);
     struct weir__shm_census census = crowd_verify(store);
-    printf(
-        "%d killed, %llu insertions and %llu locks left behind, %ld asked, slowest %ld "
-        "us\n",
-        dead,
-        (unsigned long long)census.intents,
-        (unsigned long long)census.locks,
-        atomic_load(&crowd->asked),
-        atomic_load(&crowd->slowest_us));
-    CHECK(atomic_load(&crowd->slowest_us) < 1000000, "somebody waited a second");
+    printf("%d killed, %llu insertions and %llu locks left behind\n",
+           dead,
+           (unsigned long long)census.intents,
+           (unsigned long long)census.locks);
+    printf("%ld asked, slowest %ld us, of which at most %ld us of processor time\n",
+           atomic_load(&crowd->asked),
+           atomic_load(&crowd->slowest_us),
+           atomic_load(&crowd->busiest_us));
+    crowd_check_nobody_waited(crowd);
     for (int rule = 0; rule < RULES; rule++)
         check_rule(rule, dead);
     weir_store_destroy(store);
