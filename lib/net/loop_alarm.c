@@ -117,8 +117,12 @@ static struct weir__alarm *next_due(struct weir__loop *loop, int64_t now_us)
             break;
         struct weir__alarm *alarm =
             (struct weir__alarm *)((char *)timer - offsetof(struct weir__alarm, timer));
+        /* The wheel may have gone on past now_us, in a thread whose turn began later. An
+         * alarm that was moved to a time between the two would come again and again. */
         if (reached(loop, alarm, now_us))
             due = alarm;
+        else
+            now_us = weir__clock_now_us();
     }
     if (!due)
         set_clock(loop);
