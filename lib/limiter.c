@@ -130,7 +130,7 @@ static void done(struct weir_store_ask *ask)
     if (!is_abandoned)
         return;
     struct weir_store *store = question->limiter->store;
-    if (ask->decision.allowed && store->ops->refund)
+    if (ask->result == WEIR_STORE_READY && ask->decision.allowed && store->ops->refund)
         store->ops->refund(store->self, ask);
     question_free(question);
 }
