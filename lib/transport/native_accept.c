@@ -13,10 +13,6 @@
 #include "transport/native_impl.h"
 
 #define SHORTAGE_PAUSE_US 50000
-/* The kernel wakes whoever has waited longest, always the same one; after so many
- * connections a worker goes behind the others. */
-#define ACCEPTS_A_ROUND 4
-
 /* ---- in and out of the poller, under listen_mutex -----------------------------------
  */
 
@@ -42,16 +38,19 @@ static void unlock(struct weir__native *native)
     pthread_mutex_unlock(&native->listen_mutex);
 }
 
-static void take_turns(struct weir__native_listener *listener)
+/* The kernel wakes whoever has been listed for longest, always the same worker: with a
+ * connection that stays this one goes behind the others. */
+void weir__native_kept_one(struct weir__native *native)
 {
-    if (atomic_fetch_add(&listener->accepted, 1) % ACCEPTS_A_ROUND != 0)
-        return;
-    lock(listener->native);
-    if (listener->listed) {
-        unlist(listener);
-        list(listener);
+    atomic_fetch_add(&native->kept, 1);
+    lock(native);
+    for (unsigned i = 0; i < native->listeners_len; i++) {
+        if (native->listeners[i].listed) {
+            unlist(&native->listeners[i]);
+            list(&native->listeners[i]);
+        }
     }
-    unlock(listener->native);
+    unlock(native);
 }
 
 /* Accepts again, unless the worker is to end or has too many. What waits in the backlog
@@ -189,18 +188,22 @@ static bool accept_one(struct weir__native_listener *listener)
         return false;
     }
     welcome(listener, fd);
-    take_turns(listener);
     return true;
 }
 
 /* An event stands for any number of connections: one is taken now, and if there was one,
- * this thread looks for the next after what else it has in this turn. */
+ * this thread looks for the next after what else it has in this turn. Not behind one that
+ * stays: with that the socket was listed anew, so that what still waits is reported, and
+ * other workers may be faster. A worker that drains is listed no more. */
 static bool accept_and_look_again(struct weir__native_listener *listener)
 {
+    struct weir__native *native = listener->native;
+    unsigned kept = atomic_load(&native->kept);
     if (!accept_one(listener))
         return false;
-    if (!atomic_exchange(&listener->again_queued, true))
-        weir__loop_soon(listener->native->loop, &listener->again);
+    bool reported = atomic_load(&native->kept) != kept && !atomic_load(&native->draining);
+    if (!reported && !atomic_exchange(&listener->again_queued, true))
+        weir__loop_soon(native->loop, &listener->again);
     return true;
 }
 

@@ -151,7 +151,6 @@ struct weir__native_listener {
     atomic_bool again_queued;
     atomic_bool last_look; /* draining: counted as open until `again` has found nothing */
     bool listed;           /* in the poller; under listen_mutex */
-    atomic_uint accepted;  /* to take turns with other workers */
 };
 
 /* Of one thread, so that counting costs nothing. */
@@ -176,6 +175,7 @@ struct weir__native {
 
     atomic_size_t buffered_bytes;
     atomic_uint open; /* connections */
+    atomic_uint kept; /* all there were that are kept */
     atomic_bool draining;
     atomic_bool full; /* no more is accepted */
     atomic_uint starving_len;
@@ -217,6 +217,8 @@ bool weir__native_listen(struct weir__native *native, struct weir_error *ret_err
 void weir__native_unlisten(struct weir__native *native);
 /* A connection was closed: more may be accepted. */
 void weir__native_relisten(struct weir__native *native);
+/* A connection is to stay open behind its first request: others' turn to accept. */
+void weir__native_kept_one(struct weir__native *native);
 /* Counts a connection out, tells the end of a drain, accepts again where it was full. */
 void weir__native_closed_one(struct weir__native *native);
 

@@ -81,6 +81,8 @@ static void begin_request(struct weir__native_connection *connection,
     weir__native_request_begin(request, connection, id, &begin);
     connection->request = request;
     connection->phase = WEIR__NATIVE_HEAD;
+    if (begin.keep_conn && !connection->served)
+        weir__native_kept_one(connection->native);
 }
 
 static void take_begin(struct weir__native_connection *connection,
