@@ -3,6 +3,7 @@
  * nothing of requests or stores. */
 #include "limit/policy.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +243,7 @@ static bool make_entries(struct maker *maker)
         return no_memory(maker);
 
     for (size_t i = 0; i < policy->endpoints_len; i++) {
+        assert(endpoints);
         const char *pattern = endpoints[i].pattern;
         struct list own = { endpoints[i].limits, NULL, pattern_word(maker, pattern) };
         own.where = print(maker, "endpoint \"%s\": limits", pattern);

@@ -209,7 +209,7 @@ bool weir__redis_read_decision(struct weir_store_ask *ask,
                                uint64_t nonce,
                                const struct weir__redis_reply *reply)
 {
-    int64_t numbers[3 + 2 * WEIR_RULES_MAX];
+    int64_t numbers[3 + 2 * WEIR_RULES_MAX] = { 0 };
     struct weir__limit_state old[WEIR_RULES_MAX], new[WEIR_RULES_MAX];
     struct weir_decision decision = { .allowed = true, .source = WEIR_SOURCE_REDIS };
     if (!read_numbers(reply, 3 + 2 * ask->items_len, numbers) ||

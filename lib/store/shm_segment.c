@@ -2,6 +2,7 @@
  * words in it mean is shm_table.c's affair; nothing here runs while requests do. */
 #include "store/shm_segment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -114,6 +115,7 @@ static void fill_buckets(struct weir__shm_bucket *buckets, uint64_t count)
 static void fill(struct weir__shm_segment *segment, uint64_t buckets)
 {
     struct weir__shm_header *header = segment->header;
+    assert(header);
     *header = (struct weir__shm_header){
         .magic = WEIR__SHM_MAGIC,
         .layout = WEIR__SHM_LAYOUT,

@@ -1,6 +1,7 @@
 /* The connection as an actor: its mail, its phases, its deadlines, its end.
  *
  * Knows no records (native_input.c) and no hooks (native_request.c). */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -103,6 +104,7 @@ static void work_off(struct weir__native_connection *connection, unsigned mail)
     if (connection->phase == WEIR__NATIVE_FREE)
         return;
     if (mail & (WEIR__NATIVE_BACK | WEIR__NATIVE_RESUME)) {
+        assert(connection->request || !(mail & WEIR__NATIVE_BACK));
         connection->away = false;
         connection->need =
             mail & WEIR__NATIVE_BACK ? connection->request->need : WEIR__NEED_RESUME;
