@@ -156,7 +156,7 @@ command_of() {
             bash -c "cd $home/weir && $command" </dev/null >"$log" 2>&1 || status=$?
     fi
     if ((status)); then
-        tail -n 60 "$log" | sed 's/^/    /'
+        { grep -a -A 12 FAILED "$log" || tail -n 60 "$log"; } | sed 's/^/    /'
     fi
     echo "$who: $command: exit status $status after $((SECONDS - begin)) s: $(tail -n 1 "$log")"
     nothing_runs "$who: $command" || status=1

@@ -227,8 +227,8 @@ Test(fcgx, puts_its_fields_in_place_of_a_filters_but_cookies_beside)
 Test(fcgx, reads_a_head_split_anywhere)
 {
     static const char *const outputs[] = {
-        "Status: 201 Created\r\nContent-Type: text/plain\r\nX-A: "
-        "b\r\n\r\nbody\r\n\r\nmore",
+        ("Status: 201 Created\r\nContent-Type: text/plain\r\nX-A: "
+         "b\r\n\r\nbody\r\n\r\nmore"),
         "Status: 201\nContent-Type: text/plain\nX-A: b\n\nbody\r\n\r\nmore",
         "Status: 201\r\nContent-Type: text/plain\nX-A: b\r\n\nbody\r\n\r\nmore",
         "Status: 201\nContent-Type: text/plain\nX-A: b\n\r\nbody\r\n\r\nmore",
