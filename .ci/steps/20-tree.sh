@@ -17,19 +17,22 @@ holds() {
 }
 
 # The code map of README.md has a line for each file of these folders, once: under the
-# heading of its folder, "- `x.c`: ...", or "- `x.[ch]`: ..." for two.
+# heading of its folder, "- `x.c`: ...", or "- `x.[ch]`, `y.h`: ..." for several.
 git ls-files lib filters demo_app tools tests/support | grep -v '/meson\.build$' |
     sort >"$ci_folder/log/files"
 sed -n '/^## Code map/,/^## [^C]/p' README.md | tr -d '\`' | awk '
     /^### / { folder = $2 }
     /^- / {
-        name = $2
-        sub(/:$/, "", name)
-        if (sub(/\.\[ch\]$/, "", name)) {
-            print folder "/" name ".c"
-            print folder "/" name ".h"
-        } else
-            print folder "/" name
+        sub(/^- /, "")
+        sub(/: .*|:$/, "")
+        count = split($0, names, /, /)
+        for (i = 1; i <= count; i++) {
+            if (sub(/\.\[ch\]$/, "", names[i])) {
+                print folder "/" names[i] ".c"
+                print folder "/" names[i] ".h"
+            } else
+                print folder "/" names[i]
+        }
     }' | sort >"$ci_folder/log/mapped"
 comm -23 "$ci_folder/log/files" "$ci_folder/log/mapped" |
     holds "files without a line in the code map of README.md"
