@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "chain.h"
 #include "fcgx.h"
 #include "limit/policy.h"
@@ -122,6 +123,21 @@ open_stores(struct weir__app *app, struct weir_store *store, struct weir_error *
     return app->fallback != NULL;
 }
 
+/* An app may do so on purpose, while it is tried out: it is told, and starts. */
+static void warn_of_limits_that_nobody_enforces(const struct weir__app *app)
+{
+    for (size_t i = 0; !app->limited && i <= app->endpoints_len; i++) {
+        if (weir__policy_find(app->policy, i)->rules_len == 0)
+            continue;
+        weir__log(
+            WEIR_LOG_WARNING,
+            "chain: %s has limits, but no filter enforces them: WEIR_USE(ratelimit) "
+            "is missing",
+            i < app->endpoints_len ? app->declared->endpoints[i].pattern : "the app");
+        return;
+    }
+}
+
 bool weir__app_create(const struct weir_app *declared,
                       const struct weir__options *options,
                       struct weir_store *store,
@@ -142,6 +158,7 @@ bool weir__app_create(const struct weir_app *declared,
         weir__app_destroy(app);
         return false;
     }
+    warn_of_limits_that_nobody_enforces(app);
     *ret_app = app;
     return true;
 }

@@ -37,8 +37,9 @@ bool weir__field_is_value(const char *text, size_t len)
 bool weir__field_cgi_name(const char *name, char *ret_cgi_name, size_t size)
 {
     char cgi[256] = "HTTP_";
-    size_t prefix = strlen(cgi), len = strlen(name);
-    if (!weir__field_is_token(name, len) || prefix + len >= sizeof cgi)
+    const size_t prefix = sizeof "HTTP_" - 1, room = sizeof cgi - sizeof "HTTP_";
+    size_t len = strlen(name);
+    if (len > room || !weir__field_is_token(name, len))
         return false;
     for (size_t i = 0; i < len; i++) {
         char byte = name[i];

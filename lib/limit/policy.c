@@ -32,6 +32,7 @@ struct maker {
     const struct weir_app *app;
     struct weir__policy *policy;
     struct shared_rule *shared;
+    const char *meeting; /* whose requests bring the present rules together */
     struct weir_error *error;
 };
 
@@ -121,7 +122,7 @@ static bool bad_rule(struct maker *maker,
                        list->where,
                        (size_t)(rule - list->rules),
                        rule_name(rule),
-                       why);
+                       why ? why : "out of memory");
 }
 
 static bool same_budget(const struct weir_rule *a, const struct weir_rule *b)
@@ -184,6 +185,22 @@ make_rule(struct maker *maker, const struct list *list, const struct weir_rule *
 
 /* ---- rules that meet --------------------------------------------------------------- */
 
+static const char *too_many(struct maker *maker)
+{
+    return print(maker,
+                 "limits: the ninth rule that meets in one request, for %s; %d may (its "
+                 "own or the default ones, and the global ones)",
+                 maker->meeting,
+                 WEIR_RULES_MAX);
+}
+
+static const char *name_twice(struct maker *maker)
+{
+    return print(maker,
+                 "name: another rule that meets it in one request has it, for %s",
+                 maker->meeting);
+}
+
 static bool
 add_list(struct maker *maker, const struct list *list, struct weir__policy_entry *entry)
 {
@@ -196,20 +213,13 @@ add_list(struct maker *maker, const struct list *list, struct weir__policy_entry
             return weir__error(
                 maker->error, "%s: unlimited stands among other rules", list->where);
         if (entry->rules_len == WEIR_RULES_MAX)
-            return bad_rule(maker,
-                            list,
-                            rule,
-                            "is the ninth rule that meets in one request (an endpoint's "
-                            "or the default ones, and the global ones); 8 may");
+            return bad_rule(maker, list, rule, too_many(maker));
         const struct weir__policy_rule *made = make_rule(maker, list, rule);
         if (!made)
             return false;
         for (unsigned i = 0; i < entry->rules_len; i++)
             if (strcmp(entry->rules[i]->limit.rule->name, rule->name) == 0)
-                return bad_rule(maker,
-                                list,
-                                rule,
-                                "name: another rule that meets it in one request has it");
+                return bad_rule(maker, list, rule, name_twice(maker));
         entry->rules[entry->rules_len++] = made;
     }
     return true;
@@ -247,10 +257,12 @@ static bool make_entries(struct maker *maker)
         const char *pattern = endpoints[i].pattern;
         struct list own = { endpoints[i].limits, NULL, pattern_word(maker, pattern) };
         own.where = print(maker, "endpoint \"%s\": limits", pattern);
-        if (!own.word || !own.where ||
+        maker->meeting = print(maker, "endpoint \"%s\"", pattern);
+        if (!own.word || !own.where || !maker->meeting ||
             !make_entry(maker, own.rules ? &own : NULL, own.word, &policy->entries[i]))
             return false;
     }
+    maker->meeting = "paths that match no endpoint";
     return make_entry(
         maker, NULL, WORD_UNMATCHED, &policy->entries[policy->endpoints_len]);
 }
@@ -295,7 +307,7 @@ bool weir__policy_create_lone(const char *bucket,
                               struct weir__policy **ret_policy,
                               struct weir_error *ret_error)
 {
-    struct maker maker = { .error = ret_error };
+    struct maker maker = { .meeting = "the limiter", .error = ret_error };
     struct list list = { rules, "limits", bucket };
     return begin(&maker) && finish(&maker, make_lone(&maker, &list), ret_policy);
 }

@@ -186,14 +186,14 @@ Test(policy, refuses_a_name_that_meets_its_like)
     refused(
         &tables,
         "endpoint \"GET /a\": limits[1] \"m\": name: another rule that meets it in one "
-        "request has it");
+        "request has it, for endpoint \"GET /a\"");
     init(&tables, "GET /a", WEIR_UNLIMITED, NULL, NULL);
     tables.app.default_limits = minute;
     tables.app.global_limits = minute;
     refused(
         &tables,
         "global_limits[0] \"minute\": name: another rule that meets it in one request "
-        "has it");
+        "has it, for paths that match no endpoint");
 }
 
 #define R(name_) WEIR_FIXED_WINDOW(name_, 1, 1000)
@@ -212,8 +212,9 @@ Test(policy, takes_eight_rules_that_meet_and_refuses_a_ninth)
     weir__policy_destroy(policy);
     tables.app.global_limits = WEIR_LIMITS(R("8"), R("9"));
     refused(&tables,
-            "global_limits[1] \"9\": is the ninth rule that meets in one request (an "
-            "endpoint's or the default ones, and the global ones); 8 may");
+            "global_limits[1] \"9\": limits: the ninth rule that meets in one request, "
+            "for endpoint \"GET /a\"; 8 may (its own or the default ones, and the global "
+            "ones)");
 }
 
 Test(policy, refuses_a_shared_bucket_with_two_sets_of_numbers)
