@@ -7,6 +7,8 @@
 #include "crowd.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "store/redis_command.h"
 #include "support/redis_server.h"
@@ -304,6 +306,103 @@ static void a_forked_child_has_its_own_connection(void)
     close_all();
 }
 
+/* ---- a server that is none -----------------------------------------------------------
+ */
+
+/* What a stub says to each script call, after a greeting that is all right. */
+static const char *const hostile[] = {
+    "-READONLY You can't write against a read only replica.\r\n",
+    "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    "-LOADING Redis is loading the dataset in memory\r\n",
+    "-MISCONF Redis is configured to save RDB snapshots\r\n",
+    "-NOAUTH Authentication required.\r\n",
+    "-BUSY Redis is busy running a script.\r\n",
+    "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+    "$-1\r\n",
+    "*-1\r\n",
+    ":0\r\n",
+    "*0\r\n",
+    "*1\r\n:1\r\n",
+    "*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+    "*1\r\n*1\r\n:1\r\n",
+    "$0\r\n\r\n",
+    "$8\r\n12345678\r\n",
+    "$40\r\n0000000000000000000000000000000000000000\r\n",
+    "+OK\r\n",
+    "$1000000\r\n",
+    "*2147483647\r\n",
+    "HTTP/1.1 400 Bad Request\r\n\r\n",
+    "",  /* says nothing */
+    NULL /* closes the connection */
+};
+
+static struct {
+    int listener;
+    atomic_int reply;
+} stub;
+
+/* One command after the other, by the stars that begin them: scripts have none at the
+ * beginning of a line. */
+static void stub_serve(int fd)
+{
+    static const char loaded[] = "$40\r\n1111111111111111111111111111111111111111\r\n";
+    char bytes[16384];
+    ssize_t len;
+    while ((len = recv(fd, bytes, sizeof bytes - 1, 0)) > 0) {
+        bytes[len] = '\0';
+        for (const char *at = bytes; (at = strstr(at, "SCRIPT\r\n$4\r\nLOAD")); at++)
+            send(fd, loaded, sizeof loaded - 1, MSG_NOSIGNAL);
+        for (const char *at = bytes; (at = strstr(at, "EVALSHA")); at++) {
+            const char *reply = hostile[atomic_load(&stub.reply)];
+            if (!reply)
+                return;
+            send(fd, reply, strlen(reply), MSG_NOSIGNAL);
+        }
+    }
+}
+
+static void *stub_run(void *unused)
+{
+    int fd;
+    while ((fd = accept(stub.listener, NULL, NULL)) >= 0) {
+        stub_serve(fd);
+        close(fd);
+    }
+    return unused;
+}
+
+static void stub_open(char *ret_path, size_t bytes)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    pthread_t thread;
+    snprintf(ret_path, bytes, "/tmp/weir-redis-stub-%d", (int)getpid());
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", ret_path);
+    unlink(ret_path);
+    stub.listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(bind(stub.listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+              listen(stub.listener, 64) == 0 &&
+              pthread_create(&thread, NULL, stub_run, NULL) == 0,
+          "stub");
+    pthread_detach(thread);
+}
+
+static void what_is_no_decision_is_never_read_as_one(void)
+{
+    char path[64], address[80];
+    stub_open(path, sizeof path);
+    snprintf(address, sizeof address, "unix:%s", path);
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        atomic_store(&stub.reply, (int)i);
+        store = open_store(address, NULL);
+        for (int n = 0; n < 3; n++)
+            CHECK(ask(&window, "user:42", 1) == -1, "reply %zu was taken", i);
+        weir_store_destroy(store);
+    }
+    shutdown(stub.listener, SHUT_RDWR);
+    close(stub.listener);
+    unlink(path);
+}
+
 /* ---- under load ----------------------------------------------------------------------
  */
 
@@ -400,6 +499,7 @@ static const struct {
     CASE(over_tcp_it_is_the_same),
     CASE(a_reconnect_remembers_password_and_database),
     CASE(an_error_is_no_refusal),
+    CASE(what_is_no_decision_is_never_read_as_one),
     CASE(a_forked_child_has_its_own_connection),
     CASE(script_flush_under_load_loses_and_doubles_nothing),
 };
