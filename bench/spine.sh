@@ -3,6 +3,8 @@
 # limiter against Weir without and with one.
 #
 #   bench/spine.sh [ROUNDS [SECONDS]]        default: 7 rounds of 2 seconds each
+#   bench/redis.sh [ROUNDS [SECONDS]]        the same over a Redis of its own, against
+#                                            libfcgi with one blocking hiredis call
 #
 # The variants take turns within a round, since the machine's other load comes and goes;
 # what counts is the median over the rounds, and the best against the best. Builds into
@@ -12,10 +14,12 @@ export LC_ALL=C
 
 rounds=${1:-7}
 seconds=${2:-2}
-connections=32
+connections=${connections:-32}
+with_redis=${with_redis:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build-bench
 variants=(libfcgi plain nonblocking plain_limited nonblocking_limited)
+[ -z "$with_redis" ] || variants=(libfcgi libfcgi_redis plain_limited nonblocking_limited)
 
 for program in nginx wrk meson ninja awk; do
     command -v "$program" >/dev/null || {
@@ -25,7 +29,8 @@ for program in nginx wrk meson ninja awk; do
 done
 [ -d "$build" ] || meson setup "$build" "$root" --buildtype=release -Dtests=false \
     -Ddemo=false -Dbench=true >/dev/null
-ninja -C "$build" bench/hello bench/on_fd0 bench/libfcgi_hello >/dev/null
+ninja -C "$build" bench/hello bench/on_fd0 bench/libfcgi_hello \
+    bench/libfcgi_redis >/dev/null
 
 room=$(mktemp -d /tmp/weir-bench-XXXXXX)
 chmod 755 "$room"
@@ -42,9 +47,20 @@ trap 'exit 130' INT TERM
 
 # ---- the three servers -----------------------------------------------------------------
 
+store=shm redis=
+if [ -n "$with_redis" ]; then
+    redis-server --port 0 --unixsocket "$room/redis.sock" --dir "$room" --save '' \
+        --appendonly no >/dev/null &
+    pids+=($!) redis=$! store=redis:unix:$room/redis.sock
+    until redis-cli -s "$room/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
+    "$build/bench/on_fd0" "$room/libfcgi_redis" "$build/bench/libfcgi_redis" 48 \
+        "$room/redis.sock" &
+    pids+=($!) libfcgi_redis=$!
+fi
 "$build/bench/on_fd0" "$room/libfcgi" "$build/bench/libfcgi_hello" 48 &
 pids+=($!) libfcgi=$!
-"$build/bench/hello" --listen "unix:$room/weir" --socket-mode 0666 --log-level warning &
+"$build/bench/hello" --listen "unix:$room/weir" --socket-mode 0666 \
+    --store "$store" --log-level warning &
 pids+=($!) weir=$!
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -66,11 +82,15 @@ http {
     uwsgi_temp_path $room/uwsgi;
     keepalive_requests 1000000000;
     upstream libfcgi { server unix:$room/libfcgi; keepalive 32; keepalive_requests 1000000000; }
+    upstream libfcgi_redis {
+        server unix:$room/libfcgi_redis; keepalive 32; keepalive_requests 1000000000;
+    }
     upstream weir { server unix:$room/weir; keepalive 32; keepalive_requests 1000000000; }
     server {
         listen 127.0.0.1:$port;
         include /etc/nginx/fastcgi_params;
         fastcgi_keep_conn on;
+        location /libfcgi_redis { fastcgi_pass libfcgi_redis; }
         location /libfcgi { fastcgi_pass libfcgi; }
         location / { fastcgi_pass weir; }
     }
@@ -97,13 +117,20 @@ cpu_ns() { # PID...
     awk '{ sum += $1 } END { printf "%.0f", sum }' "${files[@]}"
 }
 
-# One line: variant, app's microseconds a request, nginx's, requests a second.
+redis_ns() {
+    if [ -n "$redis" ]; then cpu_ns "$redis"; else echo 0; fi
+}
+
+# One line: variant, app's microseconds a request, nginx's, requests a second,
+# Redis's microseconds, p50.
 measure() { # VARIANT
-    local app=$weir path=$1 app_before nginx_before requests
+    local app=$weir path=$1 app_before nginx_before redis_before requests
     [ "$1" = libfcgi ] && app=$libfcgi
+    [ "$1" = libfcgi_redis ] && app=$libfcgi_redis
     wrk -t1 -c"$connections" -d1s "http://127.0.0.1:$port/$path" >/dev/null
     app_before=$(cpu_ns "$app") nginx_before=$(cpu_ns "$nginx")
-    wrk -t1 -c"$connections" -d"${seconds}s" "http://127.0.0.1:$port/$path" >"$room/wrk"
+    redis_before=$(redis_ns)
+    wrk --latency -t1 -c"$connections" -d"${seconds}s" "http://127.0.0.1:$port/$path" >"$room/wrk"
     requests=$(awk '/ requests in / { print $1 }' "$room/wrk")
     if grep -q 'Non-2xx' "$room/wrk"; then
         cat "$room/wrk" >&2
@@ -111,9 +138,11 @@ measure() { # VARIANT
     fi
     awk -v name="$1" -v app=$(($(cpu_ns "$app") - app_before)) \
         -v nginx=$(($(cpu_ns "$nginx") - nginx_before)) -v requests="$requests" \
-        -v seconds="$seconds" 'BEGIN {
-            printf "%s %.2f %.2f %.0f\n", name, app / requests / 1000,
-                   nginx / requests / 1000, requests / seconds }'
+        -v seconds="$seconds" -v redis=$(($(redis_ns) - redis_before)) \
+        -v p50="$(awk '$1 == "50%" { print $2 }' "$room/wrk")" 'BEGIN {
+            printf "%s %.2f %.2f %.0f %.2f %s\n", name, app / requests / 1000,
+                   nginx / requests / 1000, requests / seconds, redis / requests / 1000,
+                   p50 }'
 }
 
 for round in $(seq "$rounds"); do
@@ -122,6 +151,11 @@ for round in $(seq "$rounds"); do
     done
     echo "round $round of $rounds" >&2
 done
+
+if [ -n "$with_redis" ]; then
+    echo "variant, app, nginx, requests/s, Redis (us a request), p50; $connections connections"
+    sort -s -k1,1 "$room/figures"
+fi
 
 # ---- the table --------------------------------------------------------------------------
 

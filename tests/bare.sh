@@ -201,6 +201,7 @@ phase_root() {
     failed=0
     nothing_runs "before"
     command_of root './demo_app/run.sh --check'
+    command_of root './demo_app/run.sh --check --redis'
     command_of root './tests/run.sh'
     useradd -m -s /bin/bash newcomer
     cp -a /root/weir /home/newcomer/weir
@@ -216,6 +217,7 @@ phase_user() {
     failed=0
     command_of root 'bash .ci/steps/50-interrupt.sh'
     command_of newcomer './demo_app/run.sh --check'
+    command_of newcomer './demo_app/run.sh --check --redis'
     command_of newcomer './tests/run.sh'
     command_of newcomer 'bash .ci/steps/50-interrupt.sh'
     exit "$failed"

@@ -284,7 +284,7 @@ static void an_error_is_no_refusal(void)
 }
 
 /* Each process makes a connection of its own. */
-static void a_forked_child_has_its_own_connection(void)
+__attribute__((unused)) static void a_forked_child_has_its_own_connection(void)
 {
     pid_t children[8];
     open_all();
@@ -500,7 +500,9 @@ static const struct {
     CASE(a_reconnect_remembers_password_and_database),
     CASE(an_error_is_no_refusal),
     CASE(what_is_no_decision_is_never_read_as_one),
+#ifndef __SANITIZE_THREAD__ /* which starts no threads after a fork */
     CASE(a_forked_child_has_its_own_connection),
+#endif
     CASE(script_flush_under_load_loses_and_doubles_nothing),
 };
 
