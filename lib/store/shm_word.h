@@ -65,7 +65,7 @@ static inline bool weir__word_swap(struct weir__word *at,
                          : "=&r"(lost), "=Q"(*at)
                          : "r"(desired.lo), "r"(desired.hi)
                          : "memory");
-    } while (lost);
+    } while (lost); /* cppcheck-suppress uninitvar ; the stlxp above sets it */
     __asm__ volatile("dmb ish" : : : "memory");
     return true;
 #else
