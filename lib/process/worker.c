@@ -51,8 +51,7 @@ struct worker {
     int64_t drain_until_us;
 };
 
-/* ---- threads --------------------------------------------------------------------------
- */
+/* ---- threads ---------------------------------------------------------------------- */
 
 static void report_start(struct worker *worker, bool ok)
 {
@@ -135,8 +134,7 @@ static bool join_threads(struct worker *worker, int64_t until_us)
     return all;
 }
 
-/* ---- start and end --------------------------------------------------------------------
- */
+/* ---- start and end ---------------------------------------------------------------- */
 
 static void drained(void *arg)
 {
@@ -224,8 +222,7 @@ static void finish(struct worker *worker)
     pthread_mutex_destroy(&worker->mutex);
 }
 
-/* ---- what the first thread does -------------------------------------------------------
- */
+/* ---- what the first thread does --------------------------------------------------- */
 
 static void tell(struct worker *worker, enum weir__control_type type, uint64_t number)
 {

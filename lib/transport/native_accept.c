@@ -13,8 +13,7 @@
 #include "transport/native_impl.h"
 
 #define SHORTAGE_PAUSE_US 50000
-/* ---- in and out of the poller, under listen_mutex -----------------------------------
- */
+/* ---- in and out of the poller, under listen_mutex --------------------------------- */
 
 static void list(struct weir__native_listener *listener)
 {
@@ -79,8 +78,7 @@ void weir__native_relisten(struct weir__native *native)
         relist(&native->listeners[i]);
 }
 
-/* ---- too many -----------------------------------------------------------------------
- */
+/* ---- too many --------------------------------------------------------------------- */
 
 /* No descriptor is left: the connection is taken with the spare one and closed, so that
  * its peer knows; then the socket rests for a while. */
@@ -137,8 +135,7 @@ void weir__native_closed_one(struct weir__native *native)
     }
 }
 
-/* ---- accepting ----------------------------------------------------------------------
- */
+/* ---- accepting -------------------------------------------------------------------- */
 
 static void welcome(struct weir__native_listener *listener, int fd)
 {

@@ -23,8 +23,7 @@ static void set_alarm(struct weir__native_connection *connection, int64_t due_us
     weir__alarm_set(connection->native->loop, &connection->alarm, due_us);
 }
 
-/* ---- mail ---------------------------------------------------------------------------
- */
+/* ---- mail ------------------------------------------------------------------------- */
 
 bool weir__native_post(struct weir__native_connection *connection, unsigned mail)
 {
@@ -186,8 +185,7 @@ void weir__native_go_on(struct weir__native_connection *connection)
     }
 }
 
-/* ---- the poller ---------------------------------------------------------------------
- */
+/* ---- the poller ------------------------------------------------------------------- */
 
 bool weir__native_watch(struct weir__native_connection *connection, bool want_write)
 {
@@ -203,8 +201,7 @@ bool weir__native_watch(struct weir__native_connection *connection, bool want_wr
     return ok;
 }
 
-/* ---- its end ------------------------------------------------------------------------
- */
+/* ---- its end ---------------------------------------------------------------------- */
 
 void weir__native_close(struct weir__native_connection *connection)
 {

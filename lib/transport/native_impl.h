@@ -20,23 +20,14 @@
 #include "net/fcgi.h"
 #include "net/loop.h"
 #include "transport/native.h"
+#include "transport/native_frames.h"
 #include "transport/offloads.h"
 
-/* ---- requests ---------------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------- */
 
 #define WEIR__NATIVE_ARENA_BLOCK ((size_t)16 * 1024)
 /* What is taken of a body before the chain has admitted its request. */
 #define WEIR__NATIVE_EARLY_BODY ((size_t)64 * 1024)
-
-/* The answer as records: STDOUT of head and body, and the end. How far it has left is one
- * number, since the framing follows from the lengths. */
-struct weir__native_frames {
-    uint16_t request_id;
-    const char *head, *body;
-    size_t head_len, body_len;
-    bool end; /* with the empty STDOUT and END_REQUEST behind it */
-    size_t sent_bytes;
-};
 
 struct weir__native_request {
     struct weir w; /* first: the one is found by the other */
@@ -78,7 +69,7 @@ static inline struct weir__native_request *weir__native_request_of(struct weir *
     return (struct weir__native_request *)w;
 }
 
-/* ---- connections ------------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------ */
 
 enum weir__native_mail {
     WEIR__NATIVE_OWNED = 1,
@@ -139,7 +130,7 @@ struct weir__native_connection {
     unsigned owed_len;
 };
 
-/* ---- the engine -------------------------------------------------------------------- */
+/* ---- the engine ------------------------------------------------------------------- */
 
 struct weir__native_listener {
     struct weir__source source; /* first */
@@ -187,7 +178,7 @@ struct weir__native {
     struct weir__native_request *free_requests, *requests;
 };
 
-/* ---- native_pool.c ----------------------------------------------------------------- */
+/* ---- native_pool.c ---------------------------------------------------------------- */
 
 /* A connection from the pool, which the caller has counted as open; NULL when there are
  * too many, or short of memory. Put back it is counted out. */
@@ -211,7 +202,7 @@ void weir__native_starve(struct weir__native_connection *connection);
 
 void weir__native_pool_finish(struct weir__native *native);
 
-/* ---- native_accept.c --------------------------------------------------------------- */
+/* ---- native_accept.c -------------------------------------------------------------- */
 
 bool weir__native_listen(struct weir__native *native, struct weir_error *ret_error);
 void weir__native_unlisten(struct weir__native *native);
@@ -222,7 +213,7 @@ void weir__native_kept_one(struct weir__native *native);
 /* Counts a connection out, tells the end of a drain, accepts again where it was full. */
 void weir__native_closed_one(struct weir__native *native);
 
-/* ---- native_connection.c ----------------------------------------------------------- */
+/* ---- native_connection.c ---------------------------------------------------------- */
 
 /* Puts bits into the mail. True: the caller owns the connection now, and either calls
  * weir__native_go_on() in a turn or queues its task. */
@@ -245,12 +236,12 @@ void weir__native_answered(struct weir__native_connection *connection,
 /* The peer is away or has broken the protocol: parts from the request and closes. */
 void weir__native_lose(struct weir__native_connection *connection);
 
-/* ---- native_input.c ---------------------------------------------------------------- */
+/* ---- native_input.c --------------------------------------------------------------- */
 
 /* Reads what there is, as far as it may be read, and handles it. */
 void weir__native_take_input(struct weir__native_connection *connection);
 
-/* ---- native_request.c -------------------------------------------------------------- */
+/* ---- native_request.c ------------------------------------------------------------- */
 
 extern const struct weir__transport_ops weir__native_ops;
 
@@ -274,7 +265,7 @@ void weir__native_overdue(struct weir__native_connection *connection);
  * posts LOOK when it is done. */
 bool weir__native_part(struct weir__native_connection *connection);
 
-/* ---- native_pace.c ----------------------------------------------------------------- */
+/* ---- native_pace.c ---------------------------------------------------------------- */
 
 bool weir__native_pace_init(struct weir__native *native);
 
@@ -284,17 +275,7 @@ void weir__native_pace_expect(struct weir__native_request *request);
 /* And how long it took, in microseconds. */
 void weir__native_pace_note(struct weir__native_request *request, int64_t took_us);
 
-/* ---- native_output.c --------------------------------------------------------------- */
-
-enum weir__native_sent {
-    WEIR__NATIVE_SENT,
-    WEIR__NATIVE_NO_ROOM,
-    WEIR__NATIVE_FAILED /* the peer is gone */
-};
-
-/* Sends as much as there is room for, without waiting. */
-enum weir__native_sent weir__native_frames_send(int fd,
-                                                struct weir__native_frames *frames);
+/* ---- native_output.c -------------------------------------------------------------- */
 
 /* The request's answer is due: sends it, or begins to. */
 void weir__native_reply(struct weir__native_connection *connection);

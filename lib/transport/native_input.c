@@ -13,8 +13,7 @@
 /* So much of one record left to come is read straight into the body. */
 #define BODY_DIRECT_BYTES ((size_t)4096)
 
-/* ---- management records (4.1, 4.2) ---------------------------------------------------
- */
+/* ---- management records (4.1, 4.2) ------------------------------------------------ */
 
 /* What this app takes: each connection carries one request. */
 static void answer_values(struct weir__native_connection *connection)
@@ -48,8 +47,7 @@ static void take_management(struct weir__native_connection *connection,
     }
 }
 
-/* ---- BEGIN_REQUEST, ABORT_REQUEST (5.1, 5.4) ------------------------------------------
- */
+/* ---- BEGIN_REQUEST, ABORT_REQUEST (5.1, 5.4) -------------------------------------- */
 
 static void refuse_to_begin(struct weir__native_connection *connection,
                             uint16_t id,
@@ -117,8 +115,7 @@ static void take_abort(struct weir__native_connection *connection)
         weir__native_answered(connection, keep_conn, stdin_done, id);
 }
 
-/* ---- PARAMS, STDIN (5.2, 5.3) ---------------------------------------------------------
- */
+/* ---- PARAMS, STDIN (5.2, 5.3) ----------------------------------------------------- */
 
 static void take_params(struct weir__native_connection *connection,
                         const struct weir__fcgi_piece *piece)
@@ -164,8 +161,7 @@ static void take_stdin(struct weir__native_connection *connection,
         take_body(request, piece);
 }
 
-/* ---- records --------------------------------------------------------------------------
- */
+/* ---- records ---------------------------------------------------------------------- */
 
 /* Records of requests that aren't active are passed over (3.3). */
 static void take_piece(struct weir__native_connection *connection,
@@ -213,8 +209,7 @@ parse(struct weir__native_connection *connection, const unsigned char *bytes, si
     }
 }
 
-/* ---- reading --------------------------------------------------------------------------
- */
+/* ---- reading ---------------------------------------------------------------------- */
 
 /* A body that nobody has asked for yet is read to a point; then its sender waits. */
 static bool may_read_body(const struct weir__native_request *request)

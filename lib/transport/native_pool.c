@@ -78,7 +78,7 @@ void weir__native_connection_put(struct weir__native_connection *connection)
     weir__native_closed_one(native); /* who hears of it finds it in the pool */
 }
 
-/* ---- requests ---------------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------- */
 
 static void free_request(struct weir__native_request *request)
 {
@@ -168,7 +168,7 @@ void weir__native_request_put(struct weir__native_request *request)
         feed_starving(native);
 }
 
-/* ---- the budget -------------------------------------------------------------------- */
+/* ---- the budget ------------------------------------------------------------------- */
 
 void weir__native_request_count(struct weir__native_request *request)
 {

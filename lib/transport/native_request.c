@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "transport/native_impl.h"
 
-/* ---- running --------------------------------------------------------------------------
- */
+/* ---- running ---------------------------------------------------------------------- */
 
 /* Runs what must not block. A parked request may be taken up by another thread before
  * this returns: it isn't touched then. */
@@ -120,8 +119,7 @@ void weir__native_begin(struct weir__native_connection *connection)
     weir__native_drive(connection);
 }
 
-/* ---- orphans --------------------------------------------------------------------------
- */
+/* ---- orphans ---------------------------------------------------------------------- */
 
 /* A request without a connection is run to its end, with that need to begin with. */
 static void run_orphan(struct weir__native_request *request, enum weir__need need)
@@ -205,8 +203,7 @@ bool weir__native_part(struct weir__native_connection *connection)
     return true;
 }
 
-/* ---- away -----------------------------------------------------------------------------
- */
+/* ---- away ------------------------------------------------------------------------- */
 
 /* The request was run where it may block, and needs something else now. */
 static void come_back(struct weir__native_request *request, enum weir__need need)
@@ -293,8 +290,7 @@ const struct weir__transport_ops weir__native_ops = {
     .offload_end = offload_end,
 };
 
-/* ---- its time is over -----------------------------------------------------------------
- */
+/* ---- its time is over ------------------------------------------------------------- */
 
 /* The request is in a thread that may block: the answer is given in its place, if nothing
  * has left, and what it still makes is dropped. */
@@ -348,8 +344,7 @@ void weir__native_overdue(struct weir__native_connection *connection)
         answer_over(connection);
 }
 
-/* ---- the struct -----------------------------------------------------------------------
- */
+/* ---- the struct ------------------------------------------------------------------- */
 
 struct weir__native_request *weir__native_request_create(struct weir__native *native)
 {

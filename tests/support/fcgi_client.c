@@ -43,8 +43,7 @@ void fcgi_close(struct fcgi_client *client)
     weir__buf_finish(&client->unparsed);
 }
 
-/* ---- requests -------------------------------------------------------------------------
- */
+/* ---- requests --------------------------------------------------------------------- */
 
 static struct weir__pair pair(const char *name, const char *value)
 {
@@ -118,8 +117,7 @@ bool fcgi_send_request(struct fcgi_client *client, const struct fcgi_request *re
     return ok;
 }
 
-/* ---- replies --------------------------------------------------------------------------
- */
+/* ---- replies ---------------------------------------------------------------------- */
 
 static void append(struct weir__buf *buf, const void *bytes, size_t len)
 {

@@ -17,8 +17,7 @@
 
 enum { ROUNDS = 120, TOTAL_MS = 600 };
 
-/* ---- the app --------------------------------------------------------------------------
- */
+/* ---- the app ---------------------------------------------------------------------- */
 
 static atomic_uint before_calls, after_calls, wakers;
 
@@ -142,8 +141,7 @@ static const struct weir_app declared = { WEIR_ABI,
                                           .worker_stop = end_wakers,
                                           .chain = WEIR_CHAIN(WEIR_USE(detour)) };
 
-/* ---- the clients ----------------------------------------------------------------------
- */
+/* ---- the clients ------------------------------------------------------------------ */
 
 static char path[64];
 
@@ -257,8 +255,7 @@ static void *run_client(void *arg)
     return NULL;
 }
 
-/* ---- the worker -----------------------------------------------------------------------
- */
+/* ---- the worker ------------------------------------------------------------------- */
 
 static int listen_unix(void)
 {

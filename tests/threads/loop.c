@@ -13,7 +13,7 @@ enum { THREADS = 4, FEEDERS = 2, TASKS = 4000 };
 
 static struct weir__loop loop;
 
-/* ---- tasks from outside, each of which leaves another ------------------------------ */
+/* ---- tasks from outside, each of which leaves another ----------------------------- */
 
 struct job {
     struct weir__task block, soon;
@@ -83,7 +83,7 @@ static void every_task_runs_once(void)
     CHECK(atomic_load(&turn_ends) > 0);
 }
 
-/* ---- all but one thread stuck ------------------------------------------------------ */
+/* ---- all but one thread stuck ----------------------------------------------------- */
 
 static atomic_uint stuck, soon_ran;
 static atomic_bool release;
@@ -127,8 +127,7 @@ static void one_thread_is_left_while_all_others_block(void)
         usleep(1000);
 }
 
-/* ---- a brief task that isn't ----------------------------------------------------------
- */
+/* ---- a brief task that isn't ------------------------------------------------------ */
 
 static struct weir__task sticky_brief[THREADS - 2], behind[THREADS - 2];
 static unsigned planted;
@@ -167,7 +166,7 @@ static void a_brief_task_that_blocks_holds_up_nobody(void)
         usleep(1000);
 }
 
-/* ---- alarms ------------------------------------------------------------------------ */
+/* ---- alarms ----------------------------------------------------------------------- */
 
 static atomic_uint rung, rung_early;
 

@@ -13,8 +13,7 @@
 #include "support/fcgi_client.h"
 #include "support/worker_fixture.h"
 
-/* ---- the app --------------------------------------------------------------------------
- */
+/* ---- the app ---------------------------------------------------------------------- */
 
 static int hello(struct weir *w)
 {
@@ -89,8 +88,7 @@ static void finish(void)
 
 TestSuite(native, .init = init, .fini = finish, .timeout = 60);
 
-/* ---- what the tests say ---------------------------------------------------------------
- */
+/* ---- what the tests say ----------------------------------------------------------- */
 
 static struct fcgi_client connect_to_worker(void)
 {
@@ -141,8 +139,7 @@ static void expect_closed(struct fcgi_client *client)
     fcgi_close(client);
 }
 
-/* ---- requests -------------------------------------------------------------------------
- */
+/* ---- requests --------------------------------------------------------------------- */
 
 Test(native, answers_a_request_and_closes)
 {
@@ -266,8 +263,7 @@ Test(native, answers_a_peer_that_has_shut_its_side)
     expect_closed(&client);
 }
 
-/* ---- roles ----------------------------------------------------------------------------
- */
+/* ---- roles ------------------------------------------------------------------------ */
 
 Test(native, an_authorizer_never_waits_for_stdin)
 {
@@ -311,8 +307,7 @@ Test(native, refuses_an_unknown_role_and_keeps_the_connection)
     expect_closed(&client);
 }
 
-/* ---- management records ---------------------------------------------------------------
- */
+/* ---- management records ----------------------------------------------------------- */
 
 static void put_values_query(struct weir__buf *buf, unsigned times)
 {
@@ -360,8 +355,7 @@ Test(native, answers_get_values_at_once_however_often_a_name_is_asked)
     weir__buf_finish(&query);
 }
 
-/* ---- aborts ---------------------------------------------------------------------------
- */
+/* ---- aborts ----------------------------------------------------------------------- */
 
 static const unsigned char abort_1[] = { 1, WEIR__FCGI_ABORT_REQUEST, 0, 1, 0, 0, 0, 0 };
 
@@ -408,8 +402,7 @@ Test(native, an_abort_ends_the_request_at_once_wherever_it_is)
     weir__buf_finish(&bytes);
 }
 
-/* ---- bodies ---------------------------------------------------------------------------
- */
+/* ---- bodies ----------------------------------------------------------------------- */
 
 Test(native, refuses_a_body_that_is_too_large_or_not_as_long_as_declared)
 {
@@ -532,8 +525,7 @@ Test(native, a_request_inside_of_a_refused_body_is_not_run)
     weir__buf_finish(&smuggled);
 }
 
-/* ---- broken protocol ------------------------------------------------------------------
- */
+/* ---- broken protocol -------------------------------------------------------------- */
 
 static void put_record(struct weir__buf *buf,
                        unsigned version,
@@ -617,8 +609,7 @@ Test(native, closes_at_what_is_no_sequence_of_records)
     weir__buf_finish(&request);
 }
 
-/* ---- the vectors ----------------------------------------------------------------------
- */
+/* ---- the vectors ------------------------------------------------------------------ */
 
 static size_t from_hex(const char *hex, unsigned char *ret_bytes)
 {
