@@ -116,9 +116,14 @@ check_stopped() {
     done
     check "who decided" "150 x local" "$(cut -d ' ' -f 4 "$room/many" | sort | in_row)"
     check "answers with 500, or none" 0 "$(grep -cE '^(500|000) ' "$room/all" || true)"
-    check "answers that took over 250 ms" 0 \
-        "$(awk '$2 > 0.25' "$room/all" | tee -a "$room/slow" | wc -l)"
+    check "answers that took over $((250 + late_ms)) ms" 0 \
+        "$(awk -v ms=$((250 + late_ms)) '$2 * 1000 > ms' "$room/all" |
+            tee -a "$room/slow" | wc -l)"
 }
+
+# How much later than promised an answer may come, where the machine is busy with other
+# things: of the environment, 0 unless told.
+late_ms=${WEIR_LATE_MS:-0}
 
 decided_by_redis() {
     request -b "$room/carol.cookies" "$url/api/search"
@@ -134,5 +139,6 @@ check_back() {
     wait_for 10 decided_by_redis || true
     end=$(date +%s%N)
     check "Weir-Source" redis "$(header Weir-Source)"
-    check_between "milliseconds until Redis decides again" 0 2000 $(((end - begin) / 1000000))
+    check_between "milliseconds until Redis decides again" 0 $((2000 + late_ms)) \
+        $(((end - begin) / 1000000))
 }

@@ -85,7 +85,10 @@ make_key() {
 start_demo() {
     local group=() store=()
     [[ -z $redis_socket ]] ||
-        store=(--store "redis:unix:$redis_socket" --instances "${#instances[@]}")
+        # More than the default: what is shown is the shared limit, also on a machine that
+        # is too busy to answer within 20 ms.
+        store=(--store "redis:unix:$redis_socket" --instances "${#instances[@]}"
+            --redis-timeout 50ms)
     [[ $(id -u) != 0 ]] || group=(--socket-group www-data)
     start "$1" "$build/demo_app/weir-demo" --listen "unix:$room/$1.sock" "${group[@]}" \
         --instance "$1" --key-file "$room/session.key" --max-offloads-address 64 \
