@@ -97,7 +97,9 @@ struct weir__loop {
     unsigned resting, calls;
     bool guard_vacant;   /* the next one that is called is to be the guard */
     atomic_bool guarded; /* there is a guard, or is about to be */
-    atomic_bool leaned;  /* on the guard, since its last look */
+    int64_t span_us;     /* when the present span of counting began */
+    unsigned span_tasks; /* in it */
+    bool busy;           /* the span before had many */
 
     pthread_mutex_t timers_mutex;
     struct weir__timers timers;

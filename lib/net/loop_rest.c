@@ -3,12 +3,12 @@
  * Each thread that waits in the poller is woken by the next event, even if another would
  * have come for it in a few microseconds; and each wake costs more than the event. So
  * only two wait, the others rest on a condition. When a thread goes into a task and
- * nobody is left in the poller, one is called from rest: or, if the task is brief, a
- * guard is. The guard looks every millisecond whether some thread still gets on; if none
- * does it takes over, and calls the next guard. It is relieved once nobody has leaned on
- * it for a while. So a busy loop of brief tasks runs in one thread for each processor,
- * without a wake among them, and no more than a millisecond or two are lost when a brief
- * task isn't.
+ * nobody is left in the poller, one is called from rest. That is seldom, unless the loop
+ * is busy: then a guard is called instead, if the task is brief. The guard looks every
+ * millisecond whether some thread still gets on; if none does it takes over, and calls
+ * the next guard. It is relieved once the loop isn't busy any more. So a busy loop of
+ * brief tasks runs in one thread for each processor, without a wake among them, and no
+ * more than a millisecond or two are lost when a brief task isn't.
  *
  * Runs no task and tells no source. */
 #include "net/loop_rest.h"
@@ -22,6 +22,9 @@
 #define LOOK_NS 1000000
 #define STUCK_US 1000
 #define QUIET_LOOKS_MAX 3
+/* The guard's looks are worth it from about so many tasks in so much time on. */
+#define SPAN_US 4000
+#define SPAN_TASKS_BUSY 16
 
 bool weir__loop_rest_init(struct weir__loop *loop)
 {
@@ -60,14 +63,23 @@ static bool call_guard(struct weir__loop *loop)
     return true;
 }
 
+void weir__loop_count_task(struct weir__loop *loop, int64_t now_us)
+{
+    if (now_us - loop->span_us >= SPAN_US) {
+        loop->busy =
+            loop->span_tasks >= SPAN_TASKS_BUSY && now_us - loop->span_us < 2 * SPAN_US;
+        loop->span_us = now_us;
+        loop->span_tasks = 0;
+    }
+    loop->span_tasks++;
+}
+
 void weir__loop_lean(struct weir__loop *loop, bool brief)
 {
-    if (brief && (atomic_load(&loop->guarded) || call_guard(loop))) {
-        if (!atomic_load_explicit(&loop->leaned, memory_order_relaxed))
-            atomic_store_explicit(&loop->leaned, true, memory_order_relaxed);
-    } else if (!call(loop)) {
+    bool guarded =
+        brief && (atomic_load(&loop->guarded) || (loop->busy && call_guard(loop)));
+    if (!guarded && !call(loop))
         weir__loop_rouse(loop); /* who waits in the poller, if anybody does */
-    }
 }
 
 void weir__loop_call_for_many(struct weir__loop *loop)
@@ -127,9 +139,8 @@ static void guard(struct weir__loop *loop)
                 atomic_store(&loop->guarded, false);
             return;
         }
-        bool leaned =
-            atomic_exchange_explicit(&loop->leaned, false, memory_order_relaxed);
-        quiet = leaned ? 0 : quiet + 1;
+        bool busy = loop->busy && weir__clock_now_us() - loop->span_us < 2 * SPAN_US;
+        quiet = busy ? 0 : quiet + 1;
         if (quiet >= QUIET_LOOKS_MAX && atomic_load(&loop->waiting) > 0) {
             atomic_store(&loop->guarded, false);
             return;
