@@ -1,7 +1,9 @@
 /* The raw client. It checks nothing: what a reply must be is the test's to say. */
 #include "support/fcgi_client.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +21,32 @@ int64_t fcgi_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-bool fcgi_connect(struct fcgi_client *client, const char *path)
+static bool connect_to(struct fcgi_client *client, const void *address, socklen_t len)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    *client =
-        (struct fcgi_client){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    const struct sockaddr *to = address;
+    *client = (struct fcgi_client){ .fd = socket(
+                                        to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0) };
     if (client->fd < 0)
         return false;
-    if (connect(client->fd, (struct sockaddr *)&address, sizeof address) == 0)
+    if (connect(client->fd, to, len) == 0)
         return true;
     int error = errno;
     fcgi_close(client);
     errno = error;
     return false;
+}
+
+bool fcgi_connect(struct fcgi_client *client, const char *path)
+{
+    struct sockaddr_un local = { .sun_family = AF_UNIX };
+    struct sockaddr_in port = { .sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    if (strncmp(path, "tcp:", 4) == 0) {
+        port.sin_port = htons((uint16_t)atoi(path + 4));
+        return connect_to(client, &port, sizeof port);
+    }
+    snprintf(local.sun_path, sizeof local.sun_path, "%s", path);
+    return connect_to(client, &local, sizeof local);
 }
 
 void fcgi_close(struct fcgi_client *client)

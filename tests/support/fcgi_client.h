@@ -47,7 +47,8 @@ struct fcgi_request {
     const struct fcgi_param *params; /* more of them, ended by one without name */
 };
 
-/* To a unix socket. False with errno. */
+/* To a unix socket; or to that port of 127.0.0.1 where path is "tcp:PORT". False with
+ * errno. */
 bool fcgi_connect(struct fcgi_client *client, const char *path);
 void fcgi_close(struct fcgi_client *client);
 

@@ -1,6 +1,8 @@
 /* Forks before any thread exists, as the parent process does. */
 #include "support/worker_fixture.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,17 +26,34 @@ void worker_init(struct worker_fixture *fixture)
     fixture->options.silent_unix_ms = 5000;
 }
 
-static int listen_unix(const char *path)
+static int listen_at(const struct sockaddr *address, socklen_t len)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(fd, 4096) == 0)
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, address, len) == 0 && listen(fd, 4096) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
+}
+
+static int listen_unix(struct worker_fixture *fixture)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    snprintf(fixture->path, sizeof fixture->path, "%s/s", fixture->folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", fixture->path);
+    return listen_at((struct sockaddr *)&address, sizeof address);
+}
+
+static int listen_tcp(struct worker_fixture *fixture)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    int fd = listen_at((struct sockaddr *)&address, len);
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        return -1;
+    snprintf(fixture->path, sizeof fixture->path, "tcp:%u", ntohs(address.sin_port));
+    return fd;
 }
 
 /* The leak check at the end of a process is that of exit(), which a forked test doesn't
@@ -54,7 +73,7 @@ static int run(const struct worker_fixture *fixture,
 {
     struct weir_error error = { 0 };
     struct weir__app *app;
-    static const bool is_unix = true;
+    bool is_unix = !fixture->tcp;
     if (!weir__app_create(declared, &fixture->options, NULL, &app, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 98;
@@ -76,8 +95,7 @@ bool worker_start(struct worker_fixture *fixture, const struct weir_app *app)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0 ||
         !mkdtemp(fixture->folder))
         return false;
-    snprintf(fixture->path, sizeof fixture->path, "%s/s", fixture->folder);
-    int listen_fd = listen_unix(fixture->path);
+    int listen_fd = fixture->tcp ? listen_tcp(fixture) : listen_unix(fixture);
     if (listen_fd < 0 || (fixture->pid = fork()) < 0)
         return false;
     if (fixture->pid == 0) {

@@ -1,4 +1,4 @@
-/* A worker in a process of its own behind a unix socket, for tests of what it does with
+/* A worker in a process of its own behind a socket, for tests of what it does with
  * connections. One at a time. */
 #ifndef TESTS_SUPPORT_WORKER_FIXTURE_H
 #define TESTS_SUPPORT_WORKER_FIXTURE_H
@@ -11,8 +11,9 @@
 struct worker_fixture {
     struct weir__options options; /* to be changed before the start */
     unsigned max_descriptors;     /* of the worker's process; 0: as many as here */
-    char folder[64], path[96];
-    pid_t pid; /* 0: none runs */
+    bool tcp;                     /* on a port of 127.0.0.1, else a unix socket */
+    char folder[64], path[96];    /* path as fcgi_connect() takes it */
+    pid_t pid;                    /* 0: none runs */
     int control_fd;
 };
 
