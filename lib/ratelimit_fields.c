@@ -5,9 +5,9 @@
  * a whole field at a time. */
 #include "ratelimit_fields.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/decimal.h"
 
 #define INTEGER_MAX INT64_C(999999999999999) /* RFC 9651 3.3.1: fifteen digits */
 #define SECOND_US INT64_C(1000000)
@@ -60,9 +60,10 @@ bool weir__sf_integer(char *ret_text, size_t size, size_t *len, int64_t integer)
 {
     if (integer < -INTEGER_MAX || integer > INTEGER_MAX)
         return false;
-    char digits[24];
-    int count = snprintf(digits, sizeof digits, "%" PRId64, integer);
-    return put(ret_text, size, len, digits, (size_t)count);
+    char digits[1 + WEIR__DECIMAL_BYTES] = "-";
+    bool minus = integer < 0;
+    size_t count = weir__decimal((uint64_t)(minus ? -integer : integer), digits + minus);
+    return put(ret_text, size, len, digits, minus + count);
 }
 
 static void add_name(struct text *text, const char *name)

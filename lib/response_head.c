@@ -5,10 +5,10 @@
  * Every field was checked when it was set; nothing is checked, dropped or mended here. */
 #include "response.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/decimal.h"
 
 #define DEFAULT_TYPE "text/plain; charset=utf-8"
 #define UNKNOWN_PHRASE "Unknown Status"
@@ -107,6 +107,13 @@ static char *put_fields(char *to, const struct weir *w, bool cgi_fields)
     return to;
 }
 
+static char *put_length(char *to, uint64_t length)
+{
+    char digits[WEIR__DECIMAL_BYTES];
+    weir__decimal(length, digits);
+    return put_field(to, "Content-Length", digits);
+}
+
 /* Room for the head whatever it says. */
 static size_t head_bytes(const struct weir *w)
 {
@@ -151,17 +158,17 @@ bool weir__response_build_head(struct weir *w, bool whole)
     }
     const char *phrase = weir__status_phrase(w->status);
     bool bodiless = weir__status_is_bodiless(w->status);
-    char *end = head + sprintf(head,
-                               "Status: %03d %s\r\n",
-                               w->status,
-                               *phrase ? phrase : UNKNOWN_PHRASE);
+    char *end = stpcpy(head, "Status: ");
+    end += weir__decimal((uint64_t)w->status, end); /* three digits: 200 to 599 */
+    end = stpcpy(stpcpy(end, " "), *phrase ? phrase : UNKNOWN_PHRASE);
+    end = stpcpy(end, "\r\n");
     if (!bodiless && (w->out.len > 0 || !whole) &&
         !weir_response_header(w, "Content-Type"))
         end = put_field(end, "Content-Type", DEFAULT_TYPE);
     end = put_fields(end, w, true);
     int64_t length = length_of(w, whole);
     if (length >= 0)
-        end += sprintf(end, "Content-Length: %" PRId64 "\r\n", length);
+        end = put_length(end, (uint64_t)length);
     end = put_fields(end, w, false);
     end = stpcpy(end, "\r\n");
     w->head_text = head;

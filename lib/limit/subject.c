@@ -14,14 +14,21 @@
 #define PLAIN_MAX 64  /* bytes of an id that stands as it is */
 #define HASH_BYTES 16 /* 128 bits: to hit another's takes 2^128 tries */
 
+static bool is_plain_byte(char byte, bool is_address)
+{
+    if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+        (byte >= '0' && byte <= '9'))
+        return true;
+    return byte == '.' || byte == '_' || byte == '@' || byte == '-' ||
+           (is_address && (byte == ':' || byte == '/'));
+}
+
 static bool is_plain(const char *id, size_t len, bool is_address)
 {
-    static const char allowed[] = ":/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789._@-";
     if (len == 0 || len > PLAIN_MAX)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (id[i] == '\0' || !strchr(is_address ? allowed : allowed + 2, id[i]))
+        if (!is_plain_byte(id[i], is_address))
             return false;
     return true;
 }
@@ -30,24 +37,25 @@ static size_t
 write_id(enum weir_caller_type type, const char *id, size_t len, char *ret_text)
 {
     bool is_address = type == WEIR_CALLER_IP;
-    int at = snprintf(ret_text, WEIR__SUBJECT_BYTES, "%s:", weir_caller_type_name(type));
+    char *begin = stpcpy(stpcpy(ret_text, weir_caller_type_name(type)), ":");
+    size_t at = (size_t)(begin - ret_text);
     if (is_plain(id, len, is_address)) {
         memcpy(ret_text + at, id, len);
-        ret_text[(size_t)at + len] = '\0';
-        return (size_t)at + len;
+        ret_text[at + len] = '\0';
+        return at + len;
     }
     /* A digest nobody can aim, not a keyed one: every server must find the same name. */
     uint8_t digest[WEIR__SHA256_BYTES];
     weir__sha256(id, len, digest);
     ret_text[at++] = '#';
     for (int i = 0; i < HASH_BYTES; i++)
-        at += snprintf(ret_text + at, 3, "%02x", digest[i]);
-    return (size_t)at;
+        at += (size_t)snprintf(ret_text + at, 3, "%02x", digest[i]);
+    return at;
 }
 
 static size_t write_word(const char *word, char *ret_text)
 {
-    return (size_t)snprintf(ret_text, WEIR__SUBJECT_BYTES, "%s", word);
+    return (size_t)(stpcpy(ret_text, word) - ret_text);
 }
 
 size_t weir__subject(enum weir_by by,

@@ -3,6 +3,7 @@
  * Nothing here resolves a name or touches a socket. */
 #include "net/addr.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
 
 #include <arpa/inet.h>
@@ -99,6 +100,18 @@ static void longest_zero_run(const unsigned groups[8], int *ret_start, int *ret_
     }
 }
 
+static size_t write_ipv4(const unsigned char bytes[4],
+                         char ret_text[WEIR__ADDR_TEXT_BYTES])
+{
+    char *at = ret_text;
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            *at++ = '.';
+        at += weir__decimal(bytes[i], at);
+    }
+    return (size_t)(at - ret_text);
+}
+
 static size_t write_ipv6(const unsigned char bytes[IPV6_BYTES],
                          char ret_text[WEIR__ADDR_TEXT_BYTES])
 {
@@ -126,7 +139,7 @@ size_t weir__addr_text(const struct weir__addr *addr,
     const unsigned char *b = addr->bytes;
     switch (addr->family) {
     case WEIR__ADDR_IPV4:
-        return (size_t)sprintf(ret_text, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
+        return write_ipv4(b, ret_text);
     case WEIR__ADDR_IPV6:
         return write_ipv6(b, ret_text);
     case WEIR__ADDR_NONE:

@@ -186,6 +186,7 @@ void weir__loop_run(struct weir__loop *loop)
     while (!atomic_load(&loop->stopping)) {
         unsigned count = wait_for_events(turn, events);
         open_turn(turn);
+        weir__loop_count(loop, count, turn->now_us);
         for (unsigned i = 0; i < count; i++) {
             struct weir__source *source = events[i].arg;
             source->ready(source, events[i].what);

@@ -11,7 +11,7 @@
  * Waking a thread costs more than most requests do. So few threads wait in the poller,
  * the others rest, and a task that says of itself that it is brief is run without another
  * thread being roused in its place. Should it block all the same, a guard notices within
- * about a millisecond: see loop_rest.c. */
+ * a few milliseconds: see loop_rest.c. */
 #ifndef WEIR_NET_LOOP_H
 #define WEIR_NET_LOOP_H
 
@@ -96,10 +96,13 @@ struct weir__loop {
     pthread_cond_t called, guard_called;
     unsigned resting, calls;
     bool guard_vacant;   /* the next one that is called is to be the guard */
+    bool watched;        /* one that rests looks from time to time */
     atomic_bool guarded; /* there is a guard, or is about to be */
-    int64_t span_us;     /* when the present span of counting began */
-    unsigned span_tasks; /* in it */
-    bool busy;           /* the span before had many */
+
+    /* How much there is to do; no lock, since a count may be lost. */
+    _Atomic int64_t span_us; /* when the present span of counting began */
+    atomic_uint span_events; /* in it */
+    atomic_bool busy;        /* the span before had many */
 
     pthread_mutex_t timers_mutex;
     struct weir__timers timers;

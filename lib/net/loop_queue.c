@@ -131,8 +131,6 @@ struct weir__task *weir__loop_take_block(struct weir__loop *loop, struct weir__t
     move(&loop->block, &loop->block_len, &turn->block);
     struct weir__task *task = enter_gate(loop, turn);
     bool more = task && loop->block.first && gate_is_open(loop);
-    if (task)
-        weir__loop_count_task(loop, turn->now_us);
     if (task && (more || atomic_load(&loop->waiting) == 0))
         weir__loop_lean(loop, task->brief && (!more || loop->block.first->brief));
     pthread_mutex_unlock(&loop->mutex);

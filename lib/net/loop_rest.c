@@ -2,13 +2,15 @@
  *
  * Each thread that waits in the poller is woken by the next event, even if another would
  * have come for it in a few microseconds; and each wake costs more than the event. So
- * only two wait, the others rest on a condition. When a thread goes into a task and
- * nobody is left in the poller, one is called from rest. That is seldom, unless the loop
- * is busy: then a guard is called instead, if the task is brief. The guard looks every
- * millisecond whether some thread still gets on; if none does it takes over, and calls
+ * only two wait, on a busy loop one, and the others rest on a condition. When a thread
+ * goes into a task and nobody is left in the poller, one is called from rest; on a busy
+ * loop a guard is called instead, if the task is brief. The guard looks every two
+ * milliseconds whether some thread still gets on; if none does it takes over, and calls
  * the next guard. It is relieved once the loop isn't busy any more. So a busy loop of
  * brief tasks runs in one thread for each processor, without a wake among them, and no
- * more than a millisecond or two are lost when a brief task isn't.
+ * more than two or three milliseconds are lost when a brief task isn't. Where there are
+ * no tasks, one of those that rest looks now and then, in case that a turn is held up by
+ * what must not block.
  *
  * Runs no task and tells no source. */
 #include "net/loop_rest.h"
@@ -19,19 +21,20 @@
 #include "net/loop_queue.h"
 
 #define WAITING_MAX 2
-#define LOOK_NS 1000000
+#define LOOK_US 2000
+#define WATCH_US 20000
 #define STUCK_US 1000
 #define QUIET_LOOKS_MAX 3
-/* The guard's looks are worth it from about so many tasks in so much time on. */
+/* Busy: the guard's looks are worth it from about so many events in so much time on. */
 #define SPAN_US 4000
-#define SPAN_TASKS_BUSY 16
+#define SPAN_EVENTS_BUSY 16
 
 bool weir__loop_rest_init(struct weir__loop *loop)
 {
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    bool ok = pthread_cond_init(&loop->called, NULL) == 0 &&
+    bool ok = pthread_cond_init(&loop->called, &monotonic) == 0 &&
               pthread_cond_init(&loop->guard_called, &monotonic) == 0;
     pthread_condattr_destroy(&monotonic);
     return ok;
@@ -41,6 +44,31 @@ void weir__loop_rest_finish(struct weir__loop *loop)
 {
     pthread_cond_destroy(&loop->guard_called);
     pthread_cond_destroy(&loop->called);
+}
+
+/* ---- busy or not ------------------------------------------------------------------- */
+
+void weir__loop_count(struct weir__loop *loop, unsigned events, int64_t now_us)
+{
+    const memory_order relaxed = memory_order_relaxed;
+    unsigned counted = atomic_load_explicit(&loop->span_events, relaxed) + events;
+    int64_t passed_us = now_us - atomic_load_explicit(&loop->span_us, relaxed);
+    if (passed_us >= SPAN_US) {
+        bool busy = counted >= SPAN_EVENTS_BUSY && passed_us < 2 * SPAN_US;
+        if (busy != atomic_load_explicit(&loop->busy, relaxed))
+            atomic_store_explicit(&loop->busy, busy, relaxed);
+        atomic_store_explicit(&loop->span_us, now_us, relaxed);
+        counted = 0;
+    }
+    atomic_store_explicit(&loop->span_events, counted, relaxed);
+}
+
+/* A loop that has had nothing to count for a while isn't. */
+static bool is_busy(const struct weir__loop *loop, int64_t now_us)
+{
+    const memory_order relaxed = memory_order_relaxed;
+    return atomic_load_explicit(&loop->busy, relaxed) &&
+           now_us - atomic_load_explicit(&loop->span_us, relaxed) < 2 * SPAN_US;
 }
 
 /* ---- calls, under the mutex ------------------------------------------------------- */
@@ -63,21 +91,10 @@ static bool call_guard(struct weir__loop *loop)
     return true;
 }
 
-void weir__loop_count_task(struct weir__loop *loop, int64_t now_us)
-{
-    if (now_us - loop->span_us >= SPAN_US) {
-        loop->busy =
-            loop->span_tasks >= SPAN_TASKS_BUSY && now_us - loop->span_us < 2 * SPAN_US;
-        loop->span_us = now_us;
-        loop->span_tasks = 0;
-    }
-    loop->span_tasks++;
-}
-
 void weir__loop_lean(struct weir__loop *loop, bool brief)
 {
-    bool guarded =
-        brief && (atomic_load(&loop->guarded) || (loop->busy && call_guard(loop)));
+    bool guarded = brief && (atomic_load(&loop->guarded) ||
+                             (is_busy(loop, weir__clock_now_us()) && call_guard(loop)));
     if (!guarded && !call(loop))
         weir__loop_rouse(loop); /* who waits in the poller, if anybody does */
 }
@@ -121,26 +138,31 @@ static bool is_needed(const struct weir__loop *loop)
     return (nobody || weir__loop_has_work(loop)) && !gets_on(loop);
 }
 
+/* Under the mutex: waits for the condition, but not for longer than that. */
+static void wait_at_most(struct weir__loop *loop, pthread_cond_t *condition, long us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += us * 1000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(condition, &loop->mutex, &until);
+}
+
 /* Under the mutex. Returns once the guard is to do something else. */
 static void guard(struct weir__loop *loop)
 {
     unsigned quiet = 0;
     while (!atomic_load(&loop->stopping)) {
-        struct timespec look;
-        clock_gettime(CLOCK_MONOTONIC, &look);
-        look.tv_nsec += LOOK_NS;
-        if (look.tv_nsec >= 1000000000) {
-            look.tv_nsec -= 1000000000;
-            look.tv_sec++;
-        }
-        pthread_cond_timedwait(&loop->guard_called, &loop->mutex, &look);
+        wait_at_most(loop, &loop->guard_called, LOOK_US);
         if (is_needed(loop)) {
             if (!call_guard(loop))
                 atomic_store(&loop->guarded, false);
             return;
         }
-        bool busy = loop->busy && weir__clock_now_us() - loop->span_us < 2 * SPAN_US;
-        quiet = busy ? 0 : quiet + 1;
+        quiet = is_busy(loop, weir__clock_now_us()) ? 0 : quiet + 1;
         if (quiet >= QUIET_LOOKS_MAX && atomic_load(&loop->waiting) > 0) {
             atomic_store(&loop->guarded, false);
             return;
@@ -150,11 +172,12 @@ static void guard(struct weir__loop *loop)
 
 /* ---- rest ------------------------------------------------------------------------- */
 
-/* With a guard one in the poller is enough: that another is woken for each event while
- * the first is busy is what is to be avoided. */
+/* On a busy loop one in the poller is enough: that another is woken for each event while
+ * the first is at work is what is to be avoided. */
 static bool join(struct weir__loop *loop)
 {
-    unsigned most = atomic_load(&loop->guarded) ? 1 : WAITING_MAX;
+    bool one = atomic_load(&loop->guarded) || is_busy(loop, weir__turn_now_us());
+    unsigned most = one ? 1 : WAITING_MAX;
     if (atomic_fetch_add(&loop->waiting, 1) < most)
         return true;
     atomic_fetch_sub(&loop->waiting, 1);
@@ -165,8 +188,17 @@ static bool join(struct weir__loop *loop)
 static void rest(struct weir__loop *loop)
 {
     loop->resting++;
-    while (loop->calls == 0 && !atomic_load(&loop->stopping))
-        pthread_cond_wait(&loop->called, &loop->mutex);
+    while (loop->calls == 0 && !atomic_load(&loop->stopping)) {
+        if (loop->watched || !is_busy(loop, weir__clock_now_us())) {
+            pthread_cond_wait(&loop->called, &loop->mutex);
+            continue;
+        }
+        loop->watched = true;
+        wait_at_most(loop, &loop->called, WATCH_US);
+        loop->watched = false;
+        if (is_needed(loop))
+            break;
+    }
     loop->resting--;
     if (loop->calls > 0)
         loop->calls--;

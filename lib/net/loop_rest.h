@@ -11,8 +11,8 @@ void weir__loop_rest_finish(struct weir__loop *loop);
  * and returns; but first lets it rest for as long as there are enough of them. */
 void weir__loop_join_waiting(struct weir__loop *loop);
 
-/* Under the mutex: counts a task that is about to be run. */
-void weir__loop_count_task(struct weir__loop *loop, int64_t now_us);
+/* Counts the events that a thread begins its turn with. */
+void weir__loop_count(struct weir__loop *loop, unsigned events, int64_t now_us);
 
 /* Under the mutex: a task is about to be run, or left in the queue, and perhaps nobody is
  * in the poller. Calls a thread; or, on a busy loop and where all that lies ahead is

@@ -1,6 +1,6 @@
 /* How long each handler and each filter's offload mostly takes, so that the loop knows
- * which of them need no other thread in their place. A guess that is wrong costs a
- * millisecond, see net/loop_rest.c; nothing else rests on it. */
+ * which of them need no other thread in their place. A guess that is wrong costs two
+ * or three milliseconds, see net/loop_rest.c; nothing else rests on it. */
 #include <stdlib.h>
 
 #include "transport/native_impl.h"
