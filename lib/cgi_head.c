@@ -51,7 +51,7 @@ static bool split(const char *line, size_t len, struct weir__pair *ret_field)
 {
     const char *colon = memchr(line, ':', len);
     size_t name_len = colon ? (size_t)(colon - line) : 0;
-    if (!weir__field_is_token(line, name_len))
+    if (!colon || !weir__field_is_token(line, name_len))
         return false;
     const char *value = colon + 1, *end = line + len;
     while (value < end && is_blank(*value))
