@@ -13,4 +13,8 @@ const char *weir__fcgx_missing(void);
  * its output as CGI output. May block. */
 int weir__fcgx_handle(struct weir *w);
 
+/* The request behind what such a handler was given, while it has its streams. */
+struct FCGX_Request;
+struct weir *weir__fcgx_request_of(const struct FCGX_Request *request);
+
 #endif

@@ -243,6 +243,11 @@ static void finish(FCGX_Request *request)
     FCGX_FreeStream(&request->err);
 }
 
+struct weir *weir__fcgx_request_of(const FCGX_Request *request)
+{
+    return run_of(request->out)->reply.w;
+}
+
 int weir__fcgx_handle(struct weir *w)
 {
     struct run *run = weir_alloc(w, sizeof *run);

@@ -1,0 +1,199 @@
+/* A program with a libfcgi loop of its own: four threads accept, eight clients ask, every
+ * answer is the right one, and SIGTERM ends all threads once what is in flight has been
+ * answered.
+ *
+ *     threads_pull [REQUESTS]      of each client */
+#include <weir/fcgx.h>
+
+#include <fcgiapp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/fcgi_client.h"
+
+enum { ACCEPTORS = 4, CLIENTS = 8 };
+
+#define CHECK(condition_)                                                                \
+    do {                                                                                 \
+        if (!(condition_)) {                                                             \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition_);             \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
+static char folder[64], path[96];
+static int requests = 500;
+
+/* What the program tells this process. */
+static struct shared {
+    atomic_uint slow; /* requests of /slow in hand */
+} * shared;
+
+/* ---- the program, in the usual style ----------------------------------------------- */
+
+static int listen_fd;
+
+/* Answers with the query and the body; every third request is ended by hand, the others
+ * by the next accept. */
+static void answer(FCGX_Request *request, unsigned turn)
+{
+    char body[256];
+    int len = FCGX_GetStr(body, sizeof body, request->in);
+    const char *query = FCGX_GetParam("QUERY_STRING", request->envp);
+    const char *uri = FCGX_GetParam("REQUEST_URI", request->envp);
+    if (strcmp(uri, "/slow") == 0) {
+        atomic_fetch_add(&shared->slow, 1);
+        usleep(200000);
+    }
+    FCGX_FPrintF(
+        request->out, "Content-Type: text/plain\r\n\r\n%s ", query ? query : "-");
+    if (turn % 2)
+        FCGX_FFlush(request->out);
+    FCGX_PutStr(body, len, request->out);
+    if (turn % 3 == 0)
+        FCGX_Finish_r(request);
+}
+
+static void *accept_all(void *arg)
+{
+    FCGX_Request request;
+    unsigned turn = 0;
+    (void)arg;
+    CHECK(FCGX_InitRequest(&request, listen_fd, 0) == 0);
+    while (FCGX_Accept_r(&request) == 0)
+        answer(&request, turn++);
+    return NULL;
+}
+
+static int program(void)
+{
+    pthread_t threads[ACCEPTORS];
+    CHECK(FCGX_Init() == 0);
+    listen_fd = FCGX_OpenSocket(path, 100);
+    CHECK(listen_fd > 0);
+    for (int i = 0; i < ACCEPTORS; i++)
+        CHECK(pthread_create(&threads[i], NULL, accept_all, NULL) == 0);
+    for (int i = 0; i < ACCEPTORS; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* ---- the clients ------------------------------------------------------------------- */
+
+static struct fcgi_client connect_to(void)
+{
+    struct fcgi_client client;
+    for (int i = 0; !fcgi_connect(&client, path); i++) {
+        CHECK(i < 5000);
+        usleep(1000);
+    }
+    return client;
+}
+
+static bool ask(struct fcgi_client *client, const char *query, const char *body)
+{
+    char uri[64], wanted[256];
+    struct fcgi_reply reply;
+    struct fcgi_param params[] = { { "QUERY_STRING", query }, { NULL, NULL } };
+    snprintf(uri, sizeof uri, "/any/path?%s", query);
+    snprintf(wanted, sizeof wanted, "%s %s", query, body);
+    CHECK(fcgi_send_request(client,
+                            &(struct fcgi_request){ .method = "POST",
+                                                    .uri = uri,
+                                                    .keep_conn = true,
+                                                    .body = body,
+                                                    .body_len = strlen(body),
+                                                    .params = params }));
+    bool ended = fcgi_read_reply(client, 1, 20000, &reply);
+    bool right = ended && reply.status == 200 && strcmp(reply.body, wanted) == 0;
+    if (!right)
+        fprintf(stderr, "%d \"%s\" for \"%s\"\n", reply.status, reply.body, wanted);
+    fcgi_reply_finish(&reply);
+    return right;
+}
+
+static void *ask_all(void *arg)
+{
+    unsigned id = *(unsigned *)arg;
+    struct fcgi_client client = connect_to();
+    for (int i = 0; i < requests; i++) {
+        char query[32], body[64];
+        snprintf(query, sizeof query, "c=%u&n=%d", id, i);
+        snprintf(body, sizeof body, "body %d of %u", i * 7, id);
+        CHECK(ask(&client, query, body));
+    }
+    fcgi_close(&client);
+    return NULL;
+}
+
+static void many_answers(void)
+{
+    pthread_t threads[CLIENTS];
+    unsigned ids[CLIENTS];
+    int64_t begin_us = fcgi_now_us();
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        ids[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, ask_all, &ids[i]) == 0);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d requests, %.1f us each\n",
+           CLIENTS * requests,
+           (double)(fcgi_now_us() - begin_us) / (CLIENTS * requests));
+}
+
+/* Four are in the program's hands, one waits, one connection idles. */
+static void term_answers_what_is_in_flight(pid_t pid)
+{
+    struct fcgi_client busy[ACCEPTORS + 1], idle = connect_to();
+    int status;
+    for (int i = 0; i <= ACCEPTORS; i++) {
+        busy[i] = connect_to();
+        CHECK(fcgi_send_request(
+            &busy[i], &(struct fcgi_request){ .uri = "/slow", .keep_conn = true }));
+    }
+    for (int i = 0; atomic_load(&shared->slow) < ACCEPTORS; i++) {
+        CHECK(i < 5000);
+        usleep(1000);
+    }
+    usleep(20000); /* the fifth is read */
+    int64_t begin_us = fcgi_now_us();
+    kill(pid, SIGTERM);
+    for (int i = 0; i <= ACCEPTORS; i++) {
+        struct fcgi_reply reply;
+        CHECK(fcgi_read_reply(&busy[i], 1, 10000, &reply) && reply.status == 200);
+        fcgi_reply_finish(&reply);
+        fcgi_close(&busy[i]);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    printf("ended %.0f ms after SIGTERM\n", (double)(fcgi_now_us() - begin_us) / 1000);
+    fcgi_close(&idle);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        requests = atoi(argv[1]);
+    snprintf(folder, sizeof folder, "/tmp/weir-pull-XXXXXX");
+    CHECK(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s", folder);
+    shared = mmap(
+        NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(program());
+    many_answers();
+    term_answers_what_is_in_flight(pid);
+    unlink(path);
+    rmdir(folder);
+    return 0;
+}

@@ -1,0 +1,351 @@
+/* Programs with a libfcgi loop of their own, each in a process: what reaches the loop,
+ * what the environment says, how it ends. */
+#include <weir/fcgx.h>
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcgiapp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fcgiapp_names.h"
+#include "support/fcgi_client.h"
+
+#define ADDRESS "192.0.2.1"
+
+/* What the program tells this process. */
+static struct shared {
+    atomic_uint reached; /* requests that its loop saw */
+    atomic_uint ready;   /* threads that are about to accept */
+} * shared;
+
+static char folder[64], path[96];
+static pid_t pid; /* the program's; 0: none runs */
+
+/* ---- programs ---------------------------------------------------------------------- */
+
+static void answer(FCGX_Stream *out, FCGX_ParamArray envp)
+{
+    atomic_fetch_add(&shared->reached, 1);
+    if (strcmp(FCGX_GetParam("REQUEST_URI", envp), "/slow") == 0)
+        usleep(600000);
+    FCGX_FPrintF(out,
+                 "Content-Type: text/plain\n\n%s %s",
+                 FCGX_GetParam("REQUEST_METHOD", envp),
+                 FCGX_GetParam("REQUEST_URI", envp));
+}
+
+static void *accept_all(void *arg)
+{
+    FCGX_Request request;
+    FCGX_InitRequest(&request, *(int *)arg, 0);
+    atomic_fetch_add(&shared->ready, 1);
+    while (FCGX_Accept_r(&request) == 0) {
+        answer(request.out, request.envp);
+        FCGX_Finish_r(&request);
+    }
+    return NULL;
+}
+
+/* One thread, on a socket that it opens. */
+static int loops(void)
+{
+    if (FCGX_Init() != 0)
+        return 3;
+    int fd = FCGX_OpenSocket(path, 5);
+    if (fd < 0)
+        return 4;
+    accept_all(&fd);
+    return 0;
+}
+
+/* The oldest form: on what stands at descriptor 0. */
+static int loops_on_descriptor_0(void)
+{
+    FCGX_Stream *in, *out, *err;
+    FCGX_ParamArray envp;
+    if (dup2(FCGX_OpenSocket(path, 5), 0) != 0 || FCGX_IsCGI())
+        return 4;
+    while (FCGX_Accept(&in, &out, &err, &envp) >= 0)
+        answer(out, envp);
+    FCGX_Finish();
+    return 0;
+}
+
+static int stops_itself(void)
+{
+    pthread_t threads[3];
+    FCGX_Init();
+    int fd = FCGX_OpenSocket(path, 5);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, accept_all, &fd);
+    while (atomic_load(&shared->reached) == 0)
+        usleep(1000);
+    FCGX_ShutdownPending();
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static int native(struct weir *w)
+{
+    return weir_text(w, 200, "native");
+}
+
+static const struct weir_endpoint endpoints[] = {
+    { "GET /native", native },
+    { "GET /loop", .fcgx = weir_fcgx_pull, .parallel = true },
+    { 0 },
+};
+
+static const struct weir_app app = { WEIR_ABI, .endpoints = endpoints };
+
+static int has_an_app(void)
+{
+    struct weir_error error = { "" };
+    if (!weir_fcgx_init(&app, &error) || weir_fcgx_init(&app, &error))
+        return 5;
+    return loops();
+}
+
+static int is_cgi(void)
+{
+    return FCGX_IsCGI() ? 0 : 6; /* descriptor 0 is no socket here */
+}
+
+/* ---- the tests' side --------------------------------------------------------------- */
+
+static void init(void)
+{
+    shared = mmap(
+        NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(shared, MAP_FAILED);
+    snprintf(folder, sizeof folder, "/tmp/weir-pull-XXXXXX");
+    cr_assert(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s", folder);
+}
+
+static void run(int (*program)(void))
+{
+    pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0)
+        _exit(program());
+}
+
+/* Its exit status, or 1,000 and more for a signal. */
+static int wait_for_end(void)
+{
+    int status;
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    pid = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static int stop(void)
+{
+    kill(pid, SIGTERM);
+    return wait_for_end();
+}
+
+static void finish(void)
+{
+    if (pid > 0)
+        stop();
+    unlink(path);
+    rmdir(folder);
+}
+
+TestSuite(pull, .init = init, .fini = finish, .timeout = 60);
+
+/* The status; the body in ret_body, which may be NULL. */
+static int get(const char *uri, char *ret_body)
+{
+    struct fcgi_client client;
+    struct fcgi_reply reply;
+    struct fcgi_param params[] = { { "REMOTE_ADDR", ADDRESS }, { NULL, NULL } };
+    for (int i = 0; !fcgi_connect(&client, path); i++) {
+        cr_assert_lt(i, 5000, "%s", strerror(errno));
+        usleep(1000);
+    }
+    cr_assert(fcgi_send_request(&client,
+                                &(struct fcgi_request){ .uri = uri, .params = params }));
+    fcgi_read_reply(&client, 1, 10000, &reply);
+    int status = reply.ended ? reply.status : 0;
+    if (ret_body)
+        snprintf(ret_body, 64, "%s", reply.body ? reply.body : "");
+    fcgi_reply_finish(&reply);
+    fcgi_close(&client);
+    return status;
+}
+
+Test(pull, hands_every_path_to_the_loop)
+{
+    char body[64];
+    run(loops);
+    cr_expect_eq(get("/", body), 200);
+    cr_expect_str_eq(body, "GET /");
+    cr_expect_eq(get("/a/b/c?d", body), 200);
+    cr_expect_str_eq(body, "GET /a/b/c?d");
+    cr_expect_eq(stop(), 0);
+}
+
+Test(pull, never_hands_it_a_request_that_the_chain_refused)
+{
+    setenv("WEIR_LIMIT", "3/1m", 1);
+    run(loops);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(get("/one", NULL), 200);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(get("/one", NULL), 429);
+    cr_expect_eq(shared->reached, 3u);
+    cr_expect_eq(stop(), 0);
+}
+
+Test(pull, takes_options_from_the_environment)
+{
+    setenv("WEIR_TOTAL_TIMEOUT", "200ms", 1);
+    run(loops);
+    cr_expect_eq(get("/slow", NULL), 504);
+    cr_expect_eq(get("/after", NULL), 200); /* the loop goes on */
+    cr_expect_eq(stop(), 0);
+}
+
+Test(pull, refuses_a_start_with_a_mistake_in_the_environment)
+{
+    static const char *const mistakes[][2] = {
+        { "WEIR_LIMIT", "many" },   { "WEIR_LIMIT", "3" },     { "WEIR_LIMIT", "3/x" },
+        { "WEIR_LIMIT", "0x3/1m" }, { "WEIR_NO_SUCH", "1" },   { "WEIR_THREADS", "no" },
+        { "WEIR_HELP", "" },        { "WEIR_LIMIT", "-1/1m" },
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        setenv(mistakes[i][0], mistakes[i][1], 1);
+        run(loops);
+        cr_expect_eq(wait_for_end(), 3, "%s=%s", mistakes[i][0], mistakes[i][1]);
+        unsetenv(mistakes[i][0]);
+    }
+}
+
+Test(pull, serves_the_socket_at_descriptor_0)
+{
+    char body[64];
+    run(loops_on_descriptor_0);
+    cr_expect_eq(get("/one", NULL), 200);
+    cr_expect_eq(get("/two", body), 200);
+    cr_expect_str_eq(body, "GET /two");
+    cr_expect_eq(stop(), 0);
+}
+
+Test(pull, knows_that_there_is_no_socket)
+{
+    run(is_cgi);
+    cr_expect_eq(wait_for_end(), 0);
+}
+
+Test(pull, fails_to_open_a_socket_without_ending_the_process)
+{
+    snprintf(path, sizeof path, "/nowhere/at/all/s");
+    run(loops);
+    cr_expect_eq(wait_for_end(), 4);
+}
+
+Test(pull, ends_all_its_threads_when_it_wants_to)
+{
+    run(stops_itself);
+    cr_expect_eq(get("/one", NULL), 200);
+    cr_expect_eq(wait_for_end(), 0);
+}
+
+Test(pull, ends_at_once_when_idle)
+{
+    run(loops);
+    cr_expect_eq(get("/one", NULL), 200);
+    int64_t begin_us = fcgi_now_us();
+    cr_expect_eq(stop(), 0);
+    cr_expect_lt(fcgi_now_us() - begin_us, 2000000);
+}
+
+Test(pull, stands_beside_other_endpoints)
+{
+    char body[64];
+    run(has_an_app);
+    cr_expect_eq(get("/native", body), 200);
+    cr_expect_str_eq(body, "native");
+    cr_expect_eq(get("/loop", body), 200);
+    cr_expect_str_eq(body, "GET /loop");
+    cr_expect_eq(get("/other", NULL), 404);
+    cr_expect_eq(shared->reached, 1u);
+    cr_expect_eq(stop(), 0);
+}
+
+/* ---- every function of fcgiapp.h --------------------------------------------------- */
+
+/* Those that weir/fcgx.h replaces, all used above or in threads/pull.c. */
+static const char *const replaced[] = {
+    "FCGX_IsCGI",      "FCGX_Init",
+    "FCGX_OpenSocket", "FCGX_InitRequest",
+    "FCGX_Accept_r",   "FCGX_Finish_r",
+    "FCGX_Free",       "FCGX_Accept",
+    "FCGX_Finish",     "FCGX_ShutdownPending",
+};
+
+/* Those that stay libfcgi's and work on streams and parameters as they do in a handler,
+ * where test_fcgx.c has a case for each. */
+static const char *const kept[] = {
+    "FCGX_GetParam",     "FCGX_GetChar",       "FCGX_UnGetChar",       "FCGX_GetStr",
+    "FCGX_GetLine",      "FCGX_HasSeenEOF",    "FCGX_PutChar",         "FCGX_PutStr",
+    "FCGX_PutS",         "FCGX_FPrintF",       "FCGX_VFPrintF",        "FCGX_FFlush",
+    "FCGX_FClose",       "FCGX_GetError",      "FCGX_ClearError",      "FCGX_FreeStream",
+    "FCGX_CreateWriter", "FCGX_SetExitStatus", "FCGX_StartFilterData", /* -1: no request
+                                                                          is a FILTER's */
+    "FCGX_Attach",       "FCGX_Detach", /* mark a struct that owns no socket */
+};
+
+static bool is_listed(const char *name)
+{
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (strcmp(replaced[i], name) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strcmp(kept[i], name) == 0)
+            return true;
+    return false;
+}
+
+Test(pull, lists_every_function_of_the_header)
+{
+    cr_assert_eq(fcgiapp_names(is_listed),
+                 sizeof replaced / sizeof *replaced + sizeof kept / sizeof *kept);
+}
+
+/* Free ends a request as Finish_r does; a second end is none. */
+static int frees(void)
+{
+    FCGX_Request request;
+    if (FCGX_Init() != 0)
+        return 3;
+    FCGX_InitRequest(&request, FCGX_OpenSocket(path, 5), 0);
+    while (FCGX_Accept_r(&request) == 0) {
+        answer(request.out, request.envp);
+        FCGX_Free(&request, 1);
+        FCGX_Finish_r(&request);
+        if (request.out)
+            return 7;
+    }
+    return 0;
+}
+
+Test(pull, ends_a_request_that_is_freed)
+{
+    run(frees);
+    cr_expect_eq(get("/one", NULL), 200);
+    cr_expect_eq(get("/two", NULL), 200);
+    cr_expect_eq(stop(), 0);
+}
