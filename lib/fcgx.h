@@ -17,4 +17,8 @@ int weir__fcgx_handle(struct weir *w);
 struct FCGX_Request;
 struct weir *weir__fcgx_request_of(const struct FCGX_Request *request);
 
+/* Such a handler can't answer: what it has written is dropped, the answer is 502, and why
+ * (a constant) is logged. Returns to it. */
+void weir__fcgx_give_up(const struct FCGX_Request *request, const char *why);
+
 #endif

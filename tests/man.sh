@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks the manual pages: no warning of groff (nor of mandoc, where it is installed), and
-# weir.3 names every symbol that the library exports.
+# weir.3 names every symbol that the library exports, weir_fcgx.3 those of libfcgi's form.
 #
 #   man.sh SOURCE_ROOT
 set -eu
@@ -21,10 +21,15 @@ for page in "$root"/docs/man/*.[0-9]; do
     fi
 done
 
-while read -r symbol; do
-    if ! grep -qw "$symbol" "$root/docs/man/weir.3"; then
-        echo "weir.3 doesn't name $symbol"
-        failed=1
-    fi
-done <"$root/tests/data/exports.txt"
+# named LIST PAGE
+named() {
+    while read -r symbol; do
+        if ! grep -qw "$symbol" "$root/docs/man/$2"; then
+            echo "$2 doesn't name $symbol"
+            failed=1
+        fi
+    done <"$root/tests/data/$1"
+}
+named exports.txt weir.3
+named exports_fcgx.txt weir_fcgx.3
 exit $failed

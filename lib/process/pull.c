@@ -10,10 +10,8 @@
 
 #include <fcgiapp.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "fcgx.h"
@@ -23,13 +21,16 @@
 
 #pragma weak FCGX_FClose
 
+#define LOOK_MS 200 /* how often a request that waits looks whether its client does */
+
 /* A request in its handler, on that one's stack. */
 struct hand {
     struct hand *next;
     FCGX_Request *request;
     struct weir *w;
     unsigned thread; /* the handler's, in the loop */
-    bool done;
+    bool done;       /* the handler may go on */
+    bool taken;
     pthread_cond_t done_cond;
 };
 
@@ -37,12 +38,61 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
     struct hand *first, *last;
-    bool ended; /* the engine has: no request will come */
+    bool closed; /* the process ends: nobody takes any more */
+    bool ended;  /* the engine has: no request will come */
 } queue = { .mutex = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER };
+
+/* What the calling thread has in hand, for an exit() in the middle of it. */
+static _Thread_local FCGX_Request *in_hand;
 
 static FCGX_Request the_request; /* FCGX_Accept's */
 
 /* ---- the handler's side ------------------------------------------------------------ */
+
+static void put(struct hand *hand)
+{
+    if (queue.last)
+        queue.last->next = hand;
+    else
+        queue.first = hand;
+    queue.last = hand;
+    pthread_cond_signal(&queue.arrived);
+}
+
+static void take_back(const struct hand *hand)
+{
+    struct hand *before = NULL;
+    for (struct hand *at = queue.first; at != hand; at = at->next)
+        before = at;
+    if (before)
+        before->next = hand->next;
+    else
+        queue.first = hand->next;
+    if (queue.last == hand)
+        queue.last = before;
+}
+
+/* Under the mutex, until the program has taken the request and is done with it; false:
+ * until it can't be taken any more. */
+static bool wait_for_end(struct hand *hand)
+{
+    while (!hand->done) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (hand->taken)
+            pthread_cond_wait(&hand->done_cond, &queue.mutex);
+        else
+            pthread_cond_timedwait(&hand->done_cond, &queue.mutex, &until);
+        if (!hand->taken && (queue.closed || weir_gone(hand->w))) {
+            take_back(hand);
+            return false;
+        }
+    }
+    return true;
+}
 
 void weir_fcgx_pull(FCGX_Request *request)
 {
@@ -51,45 +101,27 @@ void weir_fcgx_pull(FCGX_Request *request)
                          .thread = (unsigned)weir__turn_index(),
                          .done_cond = PTHREAD_COND_INITIALIZER };
     pthread_mutex_lock(&queue.mutex);
-    if (queue.last)
-        queue.last->next = &hand;
-    else
-        queue.first = &hand;
-    queue.last = &hand;
-    pthread_cond_signal(&queue.arrived);
-    while (!hand.done)
-        pthread_cond_wait(&hand.done_cond, &queue.mutex);
+    put(&hand);
+    if (!wait_for_end(&hand))
+        weir__fcgx_give_up(request, "the program ends");
     pthread_mutex_unlock(&queue.mutex);
     pthread_cond_destroy(&hand.done_cond);
 }
 
-/* Under the mutex: the handler goes on; the hand is gone then. */
-static void let_go(struct hand *hand)
-{
-    hand->done = true;
-    pthread_cond_signal(&hand->done_cond);
-}
-
 /* ---- the program's side ------------------------------------------------------------ */
 
-/* The next request whose client still waits; NULL: the end. */
+/* The next request; NULL: the end. */
 static struct hand *take(void)
 {
-    struct hand *hand = NULL;
     pthread_mutex_lock(&queue.mutex);
-    while (!hand) {
-        while (!queue.first && !queue.ended)
-            pthread_cond_wait(&queue.arrived, &queue.mutex);
-        hand = queue.first;
-        if (!hand)
-            break;
+    while (!queue.first && !queue.ended && !queue.closed)
+        pthread_cond_wait(&queue.arrived, &queue.mutex);
+    struct hand *hand = queue.closed ? NULL : queue.first;
+    if (hand) {
+        hand->taken = true;
         queue.first = hand->next;
         if (!queue.first)
             queue.last = NULL;
-        if (weir_gone(hand->w)) { /* also when its time was over */
-            let_go(hand);
-            hand = NULL;
-        }
     }
     pthread_mutex_unlock(&queue.mutex);
     return hand;
@@ -101,23 +133,48 @@ static struct hand *hand_of(const FCGX_Request *request)
     return (struct hand *)request->paramsPtr;
 }
 
+/* The handler goes on; the hand is gone then. */
+static void let_go(struct hand *hand)
+{
+    pthread_mutex_lock(&queue.mutex);
+    hand->done = true;
+    pthread_cond_signal(&hand->done_cond);
+    pthread_mutex_unlock(&queue.mutex);
+}
+
+/* Not for a child of the process, in which the request is a copy without a client. */
 static void end(FCGX_Request *request)
 {
     struct hand *hand = hand_of(request);
-    if (!hand)
+    if (!hand || !weir__pull_engine_is_here())
         return;
     FCGX_FClose(hand->request->err);
     FCGX_FClose(hand->request->out);
     request->in = request->out = request->err = NULL;
     request->envp = NULL;
     request->paramsPtr = NULL;
+    in_hand = NULL;
     weir__loop_leave();
-    pthread_mutex_lock(&queue.mutex);
     let_go(hand);
-    pthread_mutex_unlock(&queue.mutex);
 }
 
-static void engine_ended(void)
+/* In exit(): the request in this thread's hand, if there is one, is never answered, and
+ * what waits isn't either. Other threads may still end theirs. */
+static void leaving(void)
+{
+    pthread_mutex_lock(&queue.mutex);
+    queue.closed = true;
+    for (struct hand *hand = queue.first; hand; hand = hand->next)
+        pthread_cond_signal(&hand->done_cond);
+    pthread_cond_broadcast(&queue.arrived);
+    pthread_mutex_unlock(&queue.mutex);
+    if (in_hand) {
+        weir__fcgx_give_up(hand_of(in_hand)->request, "the program ended meanwhile");
+        end(in_hand);
+    }
+}
+
+static void ended(void)
 {
     pthread_mutex_lock(&queue.mutex);
     queue.ended = true;
@@ -127,9 +184,10 @@ static void engine_ended(void)
 
 int weir_fcgx_accept_r(FCGX_Request *request)
 {
+    static const struct weir__pull_events events = { .leaving = leaving, .ended = ended };
     end(request);
     if (weir_fcgx_init_library() < 0 ||
-        !weir__pull_engine_start(request->listen_sock, engine_ended))
+        !weir__pull_engine_start(request->listen_sock, &events))
         return -1;
     struct hand *hand = take();
     if (!hand)
@@ -142,6 +200,7 @@ int weir_fcgx_accept_r(FCGX_Request *request)
     request->envp = hand->request->envp;
     request->paramsPtr = (struct Params *)hand;
     request->isBeginProcessed = 1;
+    in_hand = request;
     weir__loop_enter(weir_worker(hand->w)->loop, hand->thread);
     return 0;
 }
@@ -189,18 +248,10 @@ void weir_fcgx_finish(void)
 
 /* ---- the process ------------------------------------------------------------------- */
 
-static const struct weir_endpoint everything[] = {
-    { "* /", .fcgx = weir_fcgx_pull, .parallel = true },
-    { "* /*", .fcgx = weir_fcgx_pull, .parallel = true },
-    { 0 },
-};
-
-static const struct weir_app plain = { WEIR_ABI, .endpoints = everything };
-
 bool weir_fcgx_init(const struct weir_app *app, struct weir_error *ret_error)
 {
     struct weir_error error = { "" };
-    bool ok = weir__pull_engine_init(app ? app : &plain, &error);
+    bool ok = weir__pull_engine_init(app, weir_fcgx_pull, &error);
     if (!ok && ret_error)
         *ret_error = error;
     return ok;
@@ -229,9 +280,7 @@ int weir_fcgx_is_cgi(void)
     return weir_fcgx_init_library() == 0 && !weir__pull_engine_can_listen(0);
 }
 
-/* The engine takes SIGTERM through a descriptor: it waits there until it is read. */
 void weir_fcgx_shutdown_pending(void)
 {
-    if (weir__pull_engine_is_init())
-        kill(getpid(), SIGTERM);
+    weir__pull_engine_stop();
 }

@@ -1,70 +1,71 @@
 /* Runs a worker beside the program's own threads: same tables, checks, chain and options
  * as weir_main, from the environment in place of a command line.
  *
- * Never forks, never exits; knows nothing of libfcgi. */
+ * Never forks, never exits; knows nothing of libfcgi. The program's signals, descriptors
+ * and children are its own: only signals that nobody handles are taken, and the engine's
+ * threads get none. */
 #include "process/pull_engine.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "process/listen.h"
-#include "process/units.h"
+#include "process/pull_limits.h"
 #include "process/worker.h"
 
 #define PREFIX "WEIR_"
 #define LIMIT "WEIR_LIMIT"
 #define ARGUMENTS_MAX 64
+#define LEAVE_EXTRA_S 2 /* beside the drain: threads are joined, sockets closed */
 
 extern char **environ;
 
 static struct {
-    pthread_mutex_t mutex; /* guards the start */
-    bool is_init, started, failed;
+    pthread_mutex_t mutex; /* guards the start, and `over` */
+    pthread_cond_t ended;
+    bool is_init, started, failed, over;
+    pid_t pid; /* of the process where it was started */
     struct weir_app declared;
-    struct weir_rule limits[2];
+    struct weir__pull_limits limits;
     struct weir__options options;
     struct weir__app *app;
     struct weir__listeners listeners;
-    void (*ended)(void);
-} engine = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    const struct weir__pull_events *events;
+    int worker_fd;     /* the worker's end of its control channel */
+    atomic_int our_fd; /* the other end: its close is the word to stop; -1: none yet */
+    atomic_bool stopped;
+} engine = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+             .ended = PTHREAD_COND_INITIALIZER,
+             .our_fd = -1 };
 
 /* ---- from the environment ---------------------------------------------------------- */
 
-/* "100/1m", "10/500ms": a fixed window for each caller. */
-static bool read_limit(const char *text, struct weir_rule *ret_rule)
-{
-    uint64_t max, window_ms;
-    char count[24];
-    const char *slash = strchr(text, '/');
-    if (!slash || (size_t)(slash - text) >= sizeof count)
-        return false;
-    snprintf(count, sizeof count, "%.*s", (int)(slash - text), text);
-    if (!weir__unit_parse(WEIR__UNIT_COUNT, count, &max) ||
-        !weir__unit_parse(WEIR__UNIT_TIME, slash + 1, &window_ms) || max > INT64_MAX ||
-        window_ms > INT64_MAX / 1000)
-        return false;
-    *ret_rule = (struct weir_rule)WEIR_FIXED_WINDOW(
-        "limit", (int64_t)max, (int64_t)window_ms * 1000);
-    return true;
-}
-
-static bool take_limit(struct weir_error *ret_error)
+/* An app of the program's has its own table: the variable can give it a default. */
+static bool
+take_limits(const struct weir_app *app, weir_fcgx_fn *fcgx, struct weir_error *ret_error)
 {
     const char *text = getenv(LIMIT);
-    if (!text || !*text)
-        return true;
-    if (!read_limit(text, &engine.limits[0]))
-        return weir__error(ret_error, LIMIT "=%s: not such as 100/60s", text);
-    engine.declared.default_limits = engine.limits;
+    if (!weir__pull_limits_parse(text ? text : "", fcgx, &engine.limits, ret_error))
+        return false;
+    if (app && engine.limits.has_paths)
+        return weir__error(ret_error, LIMIT ": the program has a table of its own");
+    engine.declared =
+        app ? *app : (struct weir_app){ WEIR_ABI, .endpoints = engine.limits.endpoints };
+    if (engine.limits.defaults)
+        engine.declared.default_limits = engine.limits.defaults;
     return true;
 }
 
@@ -80,7 +81,7 @@ static char *argument_of(const char *variable)
     if (!argument)
         return NULL;
     char *at = stpcpy(argument, "--");
-    strcpy(at, variable + prefix);
+    stpcpy(at, variable + prefix);
     for (; *at && *at != '='; at++)
         *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
     return argument;
@@ -102,24 +103,52 @@ static bool take_options(struct weir_error *ret_error)
            weir__error(ret_error, "environment: an option that only prints");
 }
 
-bool weir__pull_engine_init(const struct weir_app *app, struct weir_error *ret_error)
+/* ---- signals ----------------------------------------------------------------------- */
+
+static void stop_on_signal(int number)
 {
-    sigset_t term;
+    int saved = errno;
+    (void)number;
+    weir__pull_engine_stop();
+    errno = saved;
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* As libfcgi: handlers, which end with an exec where a blocked or ignored signal doesn't,
+ * and only where the program has none; without SA_RESTART, so that a parent of preforked
+ * processes falls out of its wait(2). */
+static void take_signal(int number, void (*handler)(int number))
+{
+    struct sigaction action = { .sa_handler = handler }, present;
+    if (sigaction(number, NULL, &present) == 0 &&
+        (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN))
+        sigaction(number, &action, NULL);
+}
+
+bool weir__pull_engine_init(const struct weir_app *app,
+                            weir_fcgx_fn *fcgx,
+                            struct weir_error *ret_error)
+{
     if (engine.is_init)
         return weir__error(ret_error, "weir_fcgx_init: called before");
-    engine.declared = *app;
-    if (!take_limit(ret_error) || !take_options(ret_error))
+    if (app && !weir__app_check_abi(&app->abi, ret_error))
         return false;
-    weir__log_replace(app->log, app->log_arg, engine.options.log_level);
-    if (app->start && !app->start(ret_error))
+    if (!take_limits(app, fcgx, ret_error) || !take_options(ret_error))
+        return false;
+    weir__log_replace(
+        engine.declared.log, engine.declared.log_arg, engine.options.log_level);
+    if (app && app->start && !app->start(ret_error))
         return weir__error(ret_error, "the app's start failed");
     if (!weir__app_create(
             &engine.declared, &engine.options, NULL, &engine.app, ret_error))
         return false;
-    sigemptyset(&term);
-    sigaddset(&term, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &term, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    take_signal(SIGPIPE, do_nothing);
+    take_signal(SIGTERM, stop_on_signal);
+    take_signal(SIGUSR1, stop_on_signal);
     engine.is_init = true;
     return true;
 }
@@ -159,20 +188,24 @@ static bool is_listening(int fd)
 
 bool weir__pull_engine_can_listen(int fd)
 {
-    return engine.options.listen_len > 0 || getenv("LISTEN_FDS") || is_listening(fd);
+    return engine.started || engine.options.listen_len > 0 || getenv("LISTEN_FDS") ||
+           is_listening(fd);
 }
 
 /* The program's own socket, as a worker takes it. */
 static bool take_socket(int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { 0 };
     socklen_t len = sizeof address;
     if (!is_listening(fd) || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         return false;
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    /* Its number stays the program's. */
+    int ours = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (ours < 0)
+        return false;
+    fcntl(ours, F_SETFL, fcntl(ours, F_GETFL) | O_NONBLOCK);
     engine.listeners = (struct weir__listeners){
-        .len = 1, .fds = { fd }, .is_unix = { address.ss_family == AF_UNIX }
+        .len = 1, .fds = { ours }, .is_unix = { address.ss_family == AF_UNIX }
     };
     return true;
 }
@@ -204,34 +237,99 @@ static void *run(void *arg)
         .listen_fds = engine.listeners.fds,
         .listen_unix = engine.listeners.is_unix,
         .listen_len = engine.listeners.len,
-        .control_fd = -1,
+        .control_fd = engine.worker_fd,
     });
-    engine.ended();
+    weir__listen_close(&engine.listeners);
+    engine.events->ended();
+    pthread_mutex_lock(&engine.mutex);
+    engine.over = true;
+    pthread_cond_broadcast(&engine.ended);
+    pthread_mutex_unlock(&engine.mutex);
     return NULL;
 }
 
+/* Its threads, which inherit the mask, get no signal: those are the program's. */
 static bool start_thread(void)
 {
+    sigset_t all, present;
     pthread_t thread;
     pthread_attr_t detached;
+    sigfillset(&all);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &present);
     int error = pthread_create(&thread, &detached, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &present, NULL);
     pthread_attr_destroy(&detached);
     if (error)
         weir__log(WEIR_LOG_ERROR, "can't start a thread: %s", strerror(error));
     return error == 0;
 }
 
-bool weir__pull_engine_start(int listen_fd, void (*ended)(void))
+/* What is in flight when the program calls exit() is answered, as with libfcgi, which
+ * writes an answer before FCGX_Finish_r returns. */
+static void leave(void)
+{
+    struct timespec until;
+    if (getpid() != engine.pid)
+        return;
+    weir__pull_engine_stop();
+    engine.events->leaving();
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += engine.options.drain_ms / 1000 + LEAVE_EXTRA_S;
+    pthread_mutex_lock(&engine.mutex);
+    while (!engine.over &&
+           pthread_cond_timedwait(&engine.ended, &engine.mutex, &until) == 0)
+        ;
+    pthread_mutex_unlock(&engine.mutex);
+}
+
+static bool open_control(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        weir__log(WEIR_LOG_ERROR, "socketpair: %s", strerror(errno));
+        return false;
+    }
+    engine.worker_fd = pair[0];
+    atomic_store(&engine.our_fd, pair[1]);
+    return true;
+}
+
+/* Under the mutex, once. */
+static bool start(int listen_fd)
+{
+    engine.pid = getpid();
+    if (!open_control() || !take_listeners(listen_fd) || !start_thread())
+        return false;
+    atexit(leave);
+    if (atomic_load(&engine.stopped)) /* meanwhile */
+        weir__pull_engine_stop();
+    return true;
+}
+
+bool weir__pull_engine_start(int listen_fd, const struct weir__pull_events *events)
 {
     pthread_mutex_lock(&engine.mutex);
-    if (!engine.started && !engine.failed) {
-        engine.ended = ended;
-        engine.started = take_listeners(listen_fd) && start_thread();
+    if (!engine.started && !engine.failed && !atomic_load(&engine.stopped)) {
+        engine.events = events;
+        engine.started = start(listen_fd);
         engine.failed = !engine.started;
     }
-    bool started = engine.started;
+    bool started = engine.started && engine.pid == getpid();
     pthread_mutex_unlock(&engine.mutex);
     return started;
+}
+
+bool weir__pull_engine_is_here(void)
+{
+    return engine.pid == getpid();
+}
+
+void weir__pull_engine_stop(void)
+{
+    atomic_store(&engine.stopped, true);
+    int fd = atomic_load(&engine.our_fd);
+    if (fd >= 0 && engine.pid == getpid())
+        shutdown(fd, SHUT_RDWR);
 }

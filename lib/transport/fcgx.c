@@ -248,6 +248,11 @@ struct weir *weir__fcgx_request_of(const FCGX_Request *request)
     return run_of(request->out)->reply.w;
 }
 
+void weir__fcgx_give_up(const FCGX_Request *request, const char *why)
+{
+    run_of(request->out)->reply.why = why;
+}
+
 int weir__fcgx_handle(struct weir *w)
 {
     struct run *run = weir_alloc(w, sizeof *run);

@@ -16,17 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "support/fcgi_client.h"
 
 enum { ACCEPTORS = 4, CLIENTS = 8 };
-
-#define CHECK(condition_)                                                                \
-    do {                                                                                 \
-        if (!(condition_)) {                                                             \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition_);             \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
 
 static char folder[64], path[96];
 static int requests = 500;
