@@ -2,7 +2,8 @@
  * answer is the right one, and SIGTERM ends all threads once what is in flight has been
  * answered.
  *
- *     threads_pull [REQUESTS]      of each client */
+ *     threads_pull [REQUESTS]      of each client; from 10,000 on the program's memory is
+ *                                  looked at too */
 #include <weir/fcgx.h>
 
 #include <fcgiapp.h>
@@ -60,8 +61,11 @@ static void *accept_all(void *arg)
     unsigned turn = 0;
     (void)arg;
     CHECK(FCGX_InitRequest(&request, listen_fd, 0) == 0);
-    while (FCGX_Accept_r(&request) == 0)
+    int result;
+    while ((result = FCGX_Accept_r(&request)) == 0)
         answer(&request, turn++);
+    CHECK(result < 0);
+    CHECK(FCGX_Accept_r(&request) < 0); /* and from then on */
     return NULL;
 }
 
@@ -112,11 +116,17 @@ static bool ask(struct fcgi_client *client, const char *query, const char *body)
     return right;
 }
 
+struct asker {
+    unsigned id;
+    int requests;
+};
+
 static void *ask_all(void *arg)
 {
-    unsigned id = *(unsigned *)arg;
+    const struct asker *asker = arg;
+    unsigned id = asker->id;
     struct fcgi_client client = connect_to();
-    for (int i = 0; i < requests; i++) {
+    for (int i = 0; i < asker->requests; i++) {
         char query[32], body[64];
         snprintf(query, sizeof query, "c=%u&n=%d", id, i);
         snprintf(body, sizeof body, "body %d of %u", i * 7, id);
@@ -126,20 +136,44 @@ static void *ask_all(void *arg)
     return NULL;
 }
 
-static void many_answers(void)
+static void many_answers(int count)
 {
     pthread_t threads[CLIENTS];
-    unsigned ids[CLIENTS];
+    struct asker askers[CLIENTS];
     int64_t begin_us = fcgi_now_us();
     for (unsigned i = 0; i < CLIENTS; i++) {
-        ids[i] = i;
-        CHECK(pthread_create(&threads[i], NULL, ask_all, &ids[i]) == 0);
+        askers[i] = (struct asker){ .id = i, .requests = count };
+        CHECK(pthread_create(&threads[i], NULL, ask_all, &askers[i]) == 0);
     }
     for (int i = 0; i < CLIENTS; i++)
         pthread_join(threads[i], NULL);
     printf("%d requests, %.1f us each\n",
-           CLIENTS * requests,
-           (double)(fcgi_now_us() - begin_us) / (CLIENTS * requests));
+           CLIENTS * count,
+           (double)(fcgi_now_us() - begin_us) / (CLIENTS * count));
+}
+
+/* What is resident of the program, in KiB (proc(5)). */
+static long resident_kib(pid_t pid)
+{
+    char name[64];
+    long pages = 0;
+    snprintf(name, sizeof name, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(name, "r");
+    CHECK(file && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Once it is warm it needs no more, however many come. */
+static void many_more_answers(pid_t pid)
+{
+    many_answers(requests / 10);
+    long warm_kib = resident_kib(pid);
+    many_answers(requests);
+    long end_kib = resident_kib(pid);
+    printf("%ld KiB resident, %ld KiB at the end\n", warm_kib, end_kib);
+    if (requests >= 10000)
+        CHECK(end_kib - warm_kib < 1024);
 }
 
 /* Four are in the program's hands, one waits, one connection idles. */
@@ -184,7 +218,7 @@ int main(int argc, char **argv)
     pid_t pid = fork();
     if (pid == 0)
         exit(program());
-    many_answers();
+    many_more_answers(pid);
     term_answers_what_is_in_flight(pid);
     unlink(path);
     rmdir(folder);
