@@ -5,7 +5,7 @@
 #
 #   --build   where to build and run (build); one that is set up already keeps its options
 #   --only    runs this kind alone, several times for several: a suite of Meson's
-#             (unit, threads, store, seeds, program) or e2e
+#             (unit, threads, model, store, seeds, program) or e2e
 #   --not     leaves this kind out
 #   --list    prints the kinds and names instead of running them
 #   NAME      runs the tests of these names alone: arena, e2e/answer
