@@ -18,7 +18,7 @@ holds() {
 
 # The code map of README.md has a line for each file of these folders, once: under the
 # heading of its folder, "- `x.c`: ...", or "- `x.[ch]`, `y.h`: ..." for several.
-git ls-files lib filters demo_app tools tests/support | grep -v '/meson\.build$' |
+git ls-files lib filters demo_app tools examples tests/support | grep -v '/meson\.build$' |
     sort >"$ci_folder/log/files"
 sed -n '/^## Code map/,/^## [^C]/p' README.md | tr -d '\`' | awk '
     /^### / { folder = $2 }
