@@ -3,7 +3,6 @@
 #include <weir/fcgx.h>
 
 #include <criterion/criterion.h>
-#include <errno.h>
 #define NO_FCGI_DEFINES
 #include <fcgi_stdio.h>
 #include <fcgiapp.h>
@@ -13,21 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "fcgiapp_names.h"
-#include "support/fcgi_client.h"
+#include "program.h"
 
 /* What the program tells this process. */
 static struct shared {
     atomic_uint reached; /* requests that its loop saw */
     atomic_uint ready;   /* threads that are about to accept */
 } * shared;
-
-static char folder[64], path[96];
-static pid_t pid; /* the program's; 0: none runs */
 
 /* ---- programs ---------------------------------------------------------------------- */
 
@@ -177,63 +170,21 @@ static int is_cgi(void)
 
 static void init(void)
 {
-    shared = mmap(
-        NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq(shared, MAP_FAILED);
-    snprintf(folder, sizeof folder, "/tmp/weir-pull-XXXXXX");
-    cr_assert(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/s", folder);
+    shared = program_share(sizeof *shared);
+    program_init();
 }
 
-static void run(int (*program)(void))
-{
-    pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0)
-        _exit(program());
-}
-
-/* Its exit status, or 1,000 and more for a signal. */
-static int wait_for_end(void)
-{
-    int status;
-    cr_assert_eq(waitpid(pid, &status, 0), pid);
-    pid = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-static int stop(void)
-{
-    kill(pid, SIGTERM);
-    return wait_for_end();
-}
-
-static void finish(void)
-{
-    if (pid > 0)
-        stop();
-    unlink(path);
-    rmdir(folder);
-}
-
-TestSuite(pull, .init = init, .fini = finish, .timeout = 60);
+TestSuite(pull, .init = init, .fini = program_finish, .timeout = 60);
 
 /* The status; the body in ret_body, which may be NULL. */
 static int get(const char *uri, char *ret_body)
 {
-    struct fcgi_client client;
     struct fcgi_reply reply;
-    for (int i = 0; !fcgi_connect(&client, path); i++) {
-        cr_assert_lt(i, 5000, "%s", strerror(errno));
-        usleep(1000);
-    }
-    cr_assert(fcgi_send_request(&client, &(struct fcgi_request){ .uri = uri }));
-    fcgi_read_reply(&client, 1, 10000, &reply);
+    ask(&(struct fcgi_request){ .uri = uri }, &reply);
     int status = reply.ended ? reply.status : 0;
     if (ret_body)
         snprintf(ret_body, 64, "%s", reply.body ? reply.body : "");
     fcgi_reply_finish(&reply);
-    fcgi_close(&client);
     return status;
 }
 
@@ -407,46 +358,6 @@ Test(pull, stands_beside_other_endpoints)
     cr_expect_eq(get("/other", NULL), 404);
     cr_expect_eq(shared->reached, 1u);
     cr_expect_eq(stop(), 0);
-}
-
-/* ---- every function of fcgiapp.h --------------------------------------------------- */
-
-/* Those that weir/fcgx.h replaces, all used above or in threads/pull.c. */
-static const char *const replaced[] = {
-    "FCGX_IsCGI",      "FCGX_Init",
-    "FCGX_OpenSocket", "FCGX_InitRequest",
-    "FCGX_Accept_r",   "FCGX_Finish_r",
-    "FCGX_Free",       "FCGX_Accept",
-    "FCGX_Finish",     "FCGX_ShutdownPending",
-};
-
-/* Those that stay libfcgi's and work on streams and parameters as they do in a handler,
- * where test_fcgx.c has a case for each. */
-static const char *const kept[] = {
-    "FCGX_GetParam",     "FCGX_GetChar",       "FCGX_UnGetChar",       "FCGX_GetStr",
-    "FCGX_GetLine",      "FCGX_HasSeenEOF",    "FCGX_PutChar",         "FCGX_PutStr",
-    "FCGX_PutS",         "FCGX_FPrintF",       "FCGX_VFPrintF",        "FCGX_FFlush",
-    "FCGX_FClose",       "FCGX_GetError",      "FCGX_ClearError",      "FCGX_FreeStream",
-    "FCGX_CreateWriter", "FCGX_SetExitStatus", "FCGX_StartFilterData", /* -1: no request
-                                                                          is a FILTER's */
-    "FCGX_Attach",       "FCGX_Detach", /* mark a struct that owns no socket */
-};
-
-static bool is_listed(const char *name)
-{
-    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-        if (strcmp(replaced[i], name) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (strcmp(kept[i], name) == 0)
-            return true;
-    return false;
-}
-
-Test(pull, lists_every_function_of_the_header)
-{
-    cr_assert_eq(fcgiapp_names(is_listed),
-                 sizeof replaced / sizeof *replaced + sizeof kept / sizeof *kept);
 }
 
 /* Free ends a request as Finish_r does; a second end is none. */
