@@ -252,7 +252,9 @@ bool weir_fcgx_init(const struct weir_app *app, struct weir_error *ret_error)
 {
     struct weir_error error = { "" };
     bool ok = weir__pull_engine_init(app, weir_fcgx_pull, &error);
-    if (!ok && ret_error)
+    if (ok)
+        weir__pull_engine_signals();
+    else if (ret_error)
         *ret_error = error;
     return ok;
 }
@@ -260,9 +262,14 @@ bool weir_fcgx_init(const struct weir_app *app, struct weir_error *ret_error)
 int weir_fcgx_init_library(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static bool called;
     struct weir_error error = { "" };
     pthread_mutex_lock(&mutex);
-    bool ok = weir__pull_engine_is_init() || weir_fcgx_init(NULL, &error);
+    bool ok = weir__pull_engine_is_init() ||
+              weir__pull_engine_init(NULL, weir_fcgx_pull, &error);
+    if (ok && !called)
+        weir__pull_engine_signals();
+    called = called || ok;
     pthread_mutex_unlock(&mutex);
     if (!ok)
         weir__log(WEIR_LOG_ERROR, "%s", error.text);

@@ -6,7 +6,6 @@
  * threads get none. */
 #include "process/pull_engine.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,15 +22,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "process/listen.h"
-#include "process/pull_limits.h"
+#include "process/pull_environment.h"
 #include "process/worker.h"
 
-#define PREFIX "WEIR_"
-#define LIMIT "WEIR_LIMIT"
-#define ARGUMENTS_MAX 64
 #define LEAVE_EXTRA_S 2 /* beside the drain: threads are joined, sockets closed */
-
-extern char **environ;
 
 static struct {
     pthread_mutex_t mutex; /* guards the start, and `over` */
@@ -51,17 +45,13 @@ static struct {
              .ended = PTHREAD_COND_INITIALIZER,
              .our_fd = -1 };
 
-/* ---- from the environment ---------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------- */
 
-/* An app of the program's has its own table: the variable can give it a default. */
-static bool
-take_limits(const struct weir_app *app, weir_fcgx_fn *fcgx, struct weir_error *ret_error)
+/* An app of the program's has its own table: the environment can give it a default. */
+static bool declare(const struct weir_app *app, struct weir_error *ret_error)
 {
-    const char *text = getenv(LIMIT);
-    if (!weir__pull_limits_parse(text ? text : "", fcgx, &engine.limits, ret_error))
-        return false;
     if (app && engine.limits.has_paths)
-        return weir__error(ret_error, LIMIT ": the program has a table of its own");
+        return weir__error(ret_error, "WEIR_LIMIT: the program has a table of its own");
     engine.declared =
         app ? *app : (struct weir_app){ WEIR_ABI, .endpoints = engine.limits.endpoints };
     if (engine.limits.defaults)
@@ -69,38 +59,24 @@ take_limits(const struct weir_app *app, weir_fcgx_fn *fcgx, struct weir_error *r
     return true;
 }
 
-/* "--max-body=10M" for WEIR_MAX_BODY=10M; NULL for a variable that is no option, or where
- * memory is short. Lives as long as the process: options point into it. */
-static char *argument_of(const char *variable)
+bool weir__pull_engine_init(const struct weir_app *app,
+                            weir_fcgx_fn *fcgx,
+                            struct weir_error *ret_error)
 {
-    size_t prefix = sizeof PREFIX - 1, limit = sizeof LIMIT - 1;
-    if (strncmp(variable, PREFIX, prefix) != 0 ||
-        (strncmp(variable, LIMIT, limit) == 0 && variable[limit] == '='))
-        return NULL;
-    char *argument = malloc(strlen(variable) + 3);
-    if (!argument)
-        return NULL;
-    char *at = stpcpy(argument, "--");
-    stpcpy(at, variable + prefix);
-    for (; *at && *at != '='; at++)
-        *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
-    return argument;
-}
-
-static bool take_options(struct weir_error *ret_error)
-{
-    static char *arguments[ARGUMENTS_MAX + 1];
-    int len = 1;
-    arguments[0] = (char *)"weir";
-    for (char **at = environ; at && *at && len < ARGUMENTS_MAX; at++) {
-        char *argument = argument_of(*at);
-        if (argument)
-            arguments[len++] = argument;
-    }
-    if (!weir__options_parse(&engine.options, len, arguments, NULL, ret_error))
+    if (engine.is_init)
+        return weir__error(ret_error, "weir_fcgx_init: called before");
+    if (app && !weir__app_check_abi(&app->abi, ret_error))
         return false;
-    return engine.options.action == WEIR__ACTION_RUN ||
-           weir__error(ret_error, "environment: an option that only prints");
+    if (!weir__pull_environment(fcgx, &engine.options, &engine.limits, ret_error) ||
+        !declare(app, ret_error))
+        return false;
+    weir__log_replace(
+        engine.declared.log, engine.declared.log_arg, engine.options.log_level);
+    if (app && app->start && !app->start(ret_error))
+        return weir__error(ret_error, "the app's start failed");
+    engine.is_init =
+        weir__app_create(&engine.declared, &engine.options, NULL, &engine.app, ret_error);
+    return engine.is_init;
 }
 
 /* ---- signals ----------------------------------------------------------------------- */
@@ -129,28 +105,11 @@ static void take_signal(int number, void (*handler)(int number))
         sigaction(number, &action, NULL);
 }
 
-bool weir__pull_engine_init(const struct weir_app *app,
-                            weir_fcgx_fn *fcgx,
-                            struct weir_error *ret_error)
+void weir__pull_engine_signals(void)
 {
-    if (engine.is_init)
-        return weir__error(ret_error, "weir_fcgx_init: called before");
-    if (app && !weir__app_check_abi(&app->abi, ret_error))
-        return false;
-    if (!take_limits(app, fcgx, ret_error) || !take_options(ret_error))
-        return false;
-    weir__log_replace(
-        engine.declared.log, engine.declared.log_arg, engine.options.log_level);
-    if (app && app->start && !app->start(ret_error))
-        return weir__error(ret_error, "the app's start failed");
-    if (!weir__app_create(
-            &engine.declared, &engine.options, NULL, &engine.app, ret_error))
-        return false;
     take_signal(SIGPIPE, do_nothing);
     take_signal(SIGTERM, stop_on_signal);
     take_signal(SIGUSR1, stop_on_signal);
-    engine.is_init = true;
-    return true;
 }
 
 bool weir__pull_engine_is_init(void)

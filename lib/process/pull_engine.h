@@ -5,13 +5,16 @@
 
 #include <weir/weir.h>
 
-/* Freezes the app and reads the environment; app NULL: every path goes to `fcgx`. Takes
- * SIGTERM and SIGUSR1 where the program has left them alone: they stop the engine. Once.
+/* Freezes the app and reads the environment; app NULL: every path goes to `fcgx`. Once.
  * False with a text. */
 bool weir__pull_engine_init(const struct weir_app *app,
                             weir_fcgx_fn *fcgx,
                             struct weir_error *ret_error);
 bool weir__pull_engine_is_init(void);
+
+/* Takes SIGTERM and SIGUSR1 where the program has left them alone: they stop the engine.
+ */
+void weir__pull_engine_signals(void);
 
 /* Opens a socket from libfcgi's form of an address, ":PORT" or a path; -1 with a line in
  * the log. */
