@@ -216,6 +216,28 @@ Test(fcgx, takes_status_and_fields_over)
     cr_assert_eq(after_status, 404);
 }
 
+Test(fcgx, reads_every_form_of_a_status)
+{
+    static const struct {
+        const char *head;
+        int status;
+    } forms[] = {
+        { "Status: 404\n\n", 404 },
+        { "Status:404 Gone fishing\r\n\r\n", 404 },
+        { "STATUS:  503 \nContent-Type: a/b\n\n", 503 },
+        { "Content-Type: a/b\nstatus: 200 OK\n\n", 200 },
+        { "Content-Type: a/b\n\n", 200 },
+        { "Location: http://example.org/\n\n", 302 },
+        { "Location: http://example.org/\nStatus: 301 Moved\n\n", 301 },
+        { "Status: 599 Of nobody\n\n", 599 },
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct weir_test_reply *reply = written(forms[i].head);
+        cr_expect_eq(reply->status, forms[i].status, "%s", forms[i].head);
+        cr_expect_eq(after_status, forms[i].status, "%s", forms[i].head);
+    }
+}
+
 Test(fcgx, puts_its_fields_in_place_of_a_filters_but_cookies_beside)
 {
     script = "Content-Type: a/b\nCache-Control: max-age=5\nSet-Cookie: app=2\n\n";

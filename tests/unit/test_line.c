@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "support/fcgi_client.h"
 #include "support/worker_fixture.h"
+
+#define LARGE_BYTES 20000000
 
 /* ---- the app ----------------------------------------------------------------------- */
 
@@ -19,7 +22,8 @@
 static struct shared {
     atomic_uint running, most_running; /* of the handlers below */
     atomic_uint runs;
-    atomic_uint held; /* the handler of /held waits while this is set */
+    atomic_uint held;  /* the handler of /held waits while this is set */
+    atomic_uint taken; /* bytes of /large before the first write that failed */
 } * shared;
 
 static void enter(void)
@@ -54,6 +58,18 @@ static void together(FCGX_Request *request)
     leave();
 }
 
+/* Goes on writing when that fails, as many programs do. */
+static void large(FCGX_Request *request)
+{
+    static const char block[1000];
+    enter();
+    FCGX_PutS("Content-Type: application/octet-stream\n\n", request->out);
+    for (int i = 0; i < LARGE_BYTES / 1000; i++)
+        if (FCGX_PutStr(block, sizeof block, request->out) == (int)sizeof block)
+            atomic_fetch_add(&shared->taken, sizeof block);
+    leave();
+}
+
 static int native(struct weir *w)
 {
     return weir_text(w, 200, "native");
@@ -62,6 +78,7 @@ static int native(struct weir *w)
 static const struct weir_endpoint endpoints[] = {
     { "GET /held", .fcgx = held, .limits = WEIR_UNLIMITED },
     { "GET /together", .fcgx = together, .limits = WEIR_UNLIMITED, .parallel = true },
+    { "GET /large", .fcgx = large, .limits = WEIR_UNLIMITED },
     { "GET /native", native, .limits = WEIR_UNLIMITED },
     { 0 },
 };
@@ -180,6 +197,35 @@ Test(line, clients_that_leave_are_not_served)
     for (int i = 0; i < CLIENTS; i += 2)
         cr_expect_eq(read_status(&clients[i]), 200);
     cr_expect_eq(shared->runs, (unsigned)CLIENTS / 2);
+}
+
+/* One more request asks for the handler that the line is before. */
+static void expect_that_large_was_cut(void)
+{
+    wait_until(&shared->runs, 1);
+    cr_expect_lt(shared->taken, (unsigned)LARGE_BYTES / 2);
+    cr_expect_eq(get("/held"), 200);
+}
+
+Test(line, a_program_writes_no_more_to_a_client_that_left)
+{
+    char some[1000];
+    cr_assert(worker_start(&worker, &app));
+    clients[0] = begin("/large");
+    cr_assert_gt(recv(clients[0].fd, some, sizeof some, 0), 0);
+    fcgi_close(&clients[0]);
+    expect_that_large_was_cut();
+}
+
+Test(line, a_program_waits_for_a_client_that_does_not_read_up_to_the_write_deadline)
+{
+    worker.options.write_ms = 200;
+    cr_assert(worker_start(&worker, &app));
+    int64_t begin_us = fcgi_now_us();
+    clients[0] = begin("/large");
+    expect_that_large_was_cut();
+    cr_expect_geq(fcgi_now_us() - begin_us, 150000);
+    fcgi_close(&clients[0]);
 }
 
 Test(line, time_over_in_line_is_a_504_and_the_line_goes_on)
