@@ -281,10 +281,10 @@ static void take_signals(struct parent *parent, int64_t now_us)
         case SIGCHLD:
             reap(parent, now_us);
             break;
-        case SIGUSR2:
+        case SIGUSR1:
             weir__children_ask_sums(&parent->children);
             break;
-        default: /* SIGHUP, SIGUSR1: reserved, so that they never mean the end */
+        default: /* SIGHUP, SIGUSR2: reserved, so that they never mean the end */
             break;
         }
     }

@@ -30,7 +30,7 @@ struct weir__parent_config {
  * A worker that dies is started again at once, under the brake of process/brake.h. Where
  * a worker says that it can't start (status 1) before any was ready, the whole start has
  * failed: 71, as where the system refuses what is needed (EX_OSERR). What happens is
- * logged. SIGUSR2 logs the sums of all workers; SIGHUP and SIGUSR1 are taken and do
+ * logged. SIGUSR1 logs the sums of all workers; SIGHUP and SIGUSR2 are taken and do
  * nothing.
  *
  * After weir__settings_parent() and weir__settings_block(), before any thread exists. In

@@ -368,7 +368,7 @@ Test(parent, other_signals_change_nothing)
     start(good_worker, 2, 5000);
     expect_ready(2);
     kill(parent_pid, SIGHUP);
-    kill(parent_pid, SIGUSR1);
+    kill(parent_pid, SIGUSR2);
     cr_expect_eq(next(SECOND / 5).event, SILENCE);
     cr_expect_eq(kill(parent_pid, 0), 0);
     kill(parent_pid, SIGTERM);
@@ -549,7 +549,7 @@ Test(parent, sums_are_logged_when_asked_for_and_at_the_end)
     start(good_worker, 2, 5000);
     struct report first = expect(STARTED);
     expect_ready(2);
-    kill(parent_pid, SIGUSR2);
+    kill(parent_pid, SIGUSR1);
     expect_line("21 requests, 6 of them refused, 0 failed");
     kill(first.pid, SIGTERM); /* what it has served stays in the sum */
     bool started = false, ended = false;
