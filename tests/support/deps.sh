@@ -25,7 +25,7 @@ packages_of() { # SET
     demo) packages_of build && echo libsodium-dev nginx curl jq ;;
     redis) echo redis-server redis-tools ;;
     test) packages_of demo && packages_of redis && echo libcriterion-dev g++ python3 \
-        python3-jsonschema groff-base lighttpd apache2-bin chromium ;;
+        python3-jsonschema groff-base lighttpd apache2-bin chromium fcgiwrap ;;
     ci) packages_of test && echo git clang clang-format-14 clang-tidy-14 \
         libclang-rt-14-dev cppcheck shellcheck ;;
     bare) echo debootstrap git ca-certificates ;;

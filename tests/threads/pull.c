@@ -19,6 +19,7 @@
 
 #include "check.h"
 #include "support/fcgi_client.h"
+#include "support/no_options.h"
 
 enum { ACCEPTORS = 4, CLIENTS = 8 };
 
@@ -207,6 +208,7 @@ static void term_answers_what_is_in_flight(pid_t pid)
 
 int main(int argc, char **argv)
 {
+    no_options();
     if (argc > 1)
         requests = atoi(argv[1]);
     snprintf(folder, sizeof folder, "/tmp/weir-pull-XXXXXX");

@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "support/fcgi_client.h"
+#include "support/no_options.h"
 
 static char folder[64], path[96];
 static pid_t pid; /* the program's; 0: none runs */
 
 static inline void program_init(void)
 {
+    no_options();
     snprintf(folder, sizeof folder, "/tmp/weir-pull-XXXXXX");
     cr_assert(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/s", folder);
