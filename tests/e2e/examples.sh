@@ -1,9 +1,9 @@
 #!/bin/bash
 # The programs of examples/, which are written for libfcgi, answer alike whether they are
-# built with libfcgi alone or inside Weir's chain: examples_ask.py asks both builds the
-# same, through nginx and by FastCGI itself, and says what may differ. What a program
-# writes to its error stream goes to the web server's log with libfcgi, to its own with
-# Weir.
+# built with libfcgi alone, inside Weir's chain, or run there by weir-run: examples_ask.py
+# asks each the same, through nginx and by FastCGI itself, and says what may differ. What a
+# program writes to its error stream goes to the web server's log with libfcgi, to its own
+# with Weir.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../support/lib.sh
@@ -28,14 +28,17 @@ export -n WEIR_BUILD WEIR_KEEP
 [[ $(id -u) != 0 ]] || export WEIR_SOCKET_GROUP=www-data
 export WEIR_MAX_BODY=8M
 
-# start_example NAME BUILD: libfcgi or weir.
+# start_example NAME BUILD: libfcgi, weir, or run, which is libfcgi's under weir-run.
 start_example() {
-    local program=$build/examples/$1 socket=$room/$2.sock
-    [[ $2 != weir ]] || program+=-weir
+    local socket=$room/$2.sock program=("$build/examples/$1")
+    case $2 in
+    weir) program=("$build/examples/$1-weir") ;;
+    run) program=("$build/tools/weir-run" "${program[@]}") ;;
+    esac
     rm -f "$socket"
     case $1 in
-    hello | stdio) start "$1.$2" python3 "$here/on_descriptor_0.py" "$socket" "$program" ;;
-    *) start "$1.$2" "$program" "$socket" ;;
+    hello | stdio) start "$1.$2" python3 "$here/on_descriptor_0.py" "$socket" "${program[@]}" ;;
+    *) start "$1.$2" "${program[@]}" "$socket" ;;
     esac
     started_or_die "$1.$2" unix_listens "$socket"
 }
@@ -75,14 +78,15 @@ compare() {
 }
 
 for example in hello body threads stdio; do
-    for kind in libfcgi weir; do
+    for kind in libfcgi weir run; do
         ask $example $kind
     done
     compare $example weir
+    compare $example run
 done
 
-check "an exit status: libfcgi's, Weir's" "1 0" \
-    "$(answer body libfcgi "exit status") $(answer body weir "exit status")"
+check "an exit status: libfcgi's, Weir's, weir-run's" "1 0 0" \
+    "$(for kind in libfcgi weir run; do answer body $kind "exit status"; done | xargs)"
 complaint='no such way to read'
 check "libfcgi: a complaint is in nginx's log" 1 "$(grep -c "$complaint" "$room/nginx/error.log")"
 check "weir: both are in the program's" 2 "$(grep -c ": $complaint" "$room/body.weir.log")"
