@@ -81,7 +81,7 @@ static int weather(struct weir *w)
                      (int)(sum % 41) - 10);
 }
 
-/* Nothing is stored here: a search finds nothing, and an export is empty. */
+/* Nothing is stored here: a search finds nothing, exports and reports are empty. */
 static int search(struct weir *w)
 {
     const char *wanted = weir_query(w, "q");
@@ -191,6 +191,14 @@ static const struct weir_endpoint endpoints[] = {
       export_all,
       .limits =
           WEIR_LIMITS(WEIR_TOKEN_BUCKET("export", 20, 4, WEIR_SECONDS(1), .cost = 10)) },
+
+    /* Thirty an hour and a thousand a month, for all callers at the same time: the hour
+     * begins with the clock's, the month with the calendar's. Both must admit. */
+    { "GET /api/report",
+      export_all,
+      .limits = WEIR_LIMITS(
+          WEIR_FIXED_WINDOW("hour", 30, WEIR_HOURS(1), .anchor = WEIR_ANCHOR_CLOCK),
+          WEIR_CALENDAR_MONTH("month", 1000)) },
 
     /* Guessing passwords is limited by address, since a guesser is nobody yet. Where the
      * counters are out of reach nobody logs in: better than unlimited guesses. */

@@ -108,6 +108,14 @@ enum weir_by {
     WEIR_BY_EVERYBODY /* one counter for all */
 };
 
+/* Where a fixed window begins. */
+enum weir_anchor {
+    WEIR_ANCHOR_REQUEST, /* default: with the caller's first request */
+    WEIR_ANCHOR_CLOCK,   /* at the multiples of its length since 1970, UTC: a window of a
+                            minute, an hour or a day is the calendar's */
+    WEIR_ANCHOR_MONTH    /* with the calendar's month, UTC: WEIR_CALENDAR_MONTH */
+};
+
 /* What a rule does when its store can't answer. */
 enum weir_on_store_error {
     WEIR_LOCAL, /* default: this instance's share, from shared memory */
@@ -120,8 +128,8 @@ struct weir;
 /* The cost of this request in units, 0 or more. Must not block. */
 typedef int64_t weir_cost_fn(struct weir *w);
 
-/* One limit. Fill it through the WEIR_FIXED_WINDOW and WEIR_TOKEN_BUCKET macros, whose
- * positional numbers can't be forgotten; the rest by name behind them. */
+/* One limit. Fill it through the macro of its algorithm, whose positional numbers can't
+ * be forgotten; the rest by name behind them. */
 struct weir_rule {
     enum weir_algorithm algorithm;
     const char *name;  /* required; 1 to 64 of [A-Za-z0-9._-]; keys and headers use it */
@@ -134,18 +142,26 @@ struct weir_rule {
     const char *bucket;    /* shares the budget with every rule of this name and bucket;
                               NULL: the endpoint's own */
     enum weir_on_store_error on_store_error;
-    int abi; /* set by the macros */
+    enum weir_anchor anchor; /* fixed window: where it begins */
+    int abi;                 /* set by the macros */
 };
 
 #define WEIR_BLOCK INT64_MIN /* as max: refuses every request */
 
-/* A window of window_us from the caller's first request, max_ units in it. */
+/* A window of window_us from the caller's first request, max_ units in it; with
+ * .anchor = WEIR_ANCHOR_CLOCK for all callers at the same time. */
 #define WEIR_FIXED_WINDOW(...) WEIR__FIXED_WINDOW(__VA_ARGS__, .abi = 1)
 #define WEIR__FIXED_WINDOW(name_, max_, window_us_, ...)                                 \
     {                                                                                    \
         .algorithm = WEIR_ALGORITHM_FIXED_WINDOW, .name = (name_), .max = (max_),        \
         .window_us = (window_us_), __VA_ARGS__                                           \
     }
+
+/* max_ units in each calendar month, UTC. */
+#define WEIR_CALENDAR_MONTH(...) WEIR__CALENDAR_MONTH(__VA_ARGS__, .abi = 1)
+#define WEIR__CALENDAR_MONTH(name_, max_, ...)                                           \
+    WEIR__FIXED_WINDOW(                                                                  \
+        name_, max_, WEIR_DAYS(31), .anchor = WEIR_ANCHOR_MONTH, __VA_ARGS__)
 
 /* A bucket that holds capacity_ units, starts full, and gets refill_ back evenly over
  * each period_us_ (GCRA; exact, whatever the numbers). */

@@ -38,6 +38,12 @@ static bool check_choices(const struct weir_rule *rule, struct weir_error *ret_e
         rule->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
         return weir__error(
             ret_error, "algorithm: %d is none that counts", (int)rule->algorithm);
+    if ((unsigned)rule->anchor > WEIR_ANCHOR_MONTH)
+        return weir__error(
+            ret_error, "anchor: %d is no value of enum weir_anchor", (int)rule->anchor);
+    if (rule->anchor != WEIR_ANCHOR_REQUEST &&
+        rule->algorithm != WEIR_ALGORITHM_FIXED_WINDOW)
+        return weir__error(ret_error, "anchor: only a fixed window has one");
     if (rule->by != WEIR_BY_CALLER && rule->by != WEIR_BY_IP &&
         rule->by != WEIR_BY_EVERYBODY)
         return weir__error(
@@ -85,6 +91,10 @@ static bool check_times(const struct weir_rule *rule, struct weir_error *ret_err
                            "days",
                            is_bucket ? "period" : "window",
                            (long long)rule->window_us);
+    if (rule->anchor == WEIR_ANCHOR_MONTH && rule->window_us != WEIR_DAYS(31))
+        return weir__error(ret_error,
+                           "window: a calendar month has no length to choose, "
+                           "WEIR_CALENDAR_MONTH sets it");
     if (!is_bucket && rule->refill != 0)
         return weir__error(ret_error, "refill: a fixed window has none");
     if (!is_bucket)
@@ -124,6 +134,7 @@ bool weir__limit_compile(const struct weir_rule *rule,
         .algorithm = rule->algorithm,
         .max = rule->max == WEIR_BLOCK ? 0 : rule->max,
         .window_us = rule->window_us,
+        .anchor = rule->anchor,
     };
     if (rule->algorithm == WEIR_ALGORITHM_TOKEN_BUCKET) {
         int64_t divisor = common_divisor(rule->refill, rule->window_us);

@@ -1,21 +1,39 @@
-/* Fixed window from the caller's first request: the arithmetic alone.
+/* Fixed window: the arithmetic alone.
  *
- * The first charge opens a window; its units count until it ends, all at once. Time is an
- * argument and the state is a value: nothing here knows where counters live. */
+ * The first charge opens a window; its units count until it ends, all at once. It ends
+ * one length after that charge or, with an anchor, where the clock or the calendar says.
+ * Time is an argument and the state is a value: nothing here knows where counters live.
+ */
+#include "limit/calendar.h"
 #include "limit/limit.h"
 #include "limit/wide.h"
 
+/* Where a window ends that a charge at now_us opens. */
+static int64_t end_us(const struct weir__limit *limit, int64_t now_us)
+{
+    switch (limit->anchor) {
+    case WEIR_ANCHOR_CLOCK:
+        return now_us - now_us % limit->window_us + limit->window_us;
+    case WEIR_ANCHOR_MONTH:
+        return weir__month_end_us(now_us);
+    case WEIR_ANCHOR_REQUEST:
+        break;
+    }
+    return now_us + limit->window_us;
+}
+
 /* The window that is open at now_us, or all zero. No charge can have put an end further
- * ahead than one length, so a later one is a clock that stepped back or a rule that got
- * shorter: without the clamp its caller would wait for the old length. */
+ * ahead than one that opens now has it, so a later one is a clock that stepped back or a
+ * rule that got shorter: without the clamp its caller would wait for the old length. */
 static struct weir__limit_state open_window(const struct weir__limit *limit,
                                             struct weir__limit_state state,
                                             int64_t now_us)
 {
     if (state.time_us <= now_us)
         return (struct weir__limit_state){ 0, 0 };
-    if (state.time_us > now_us + limit->window_us)
-        state.time_us = now_us + limit->window_us;
+    int64_t latest_us = end_us(limit, now_us);
+    if (state.time_us > latest_us)
+        state.time_us = latest_us;
     return state;
 }
 
@@ -30,7 +48,7 @@ void weir__fixed_window_decide(const struct weir__limit *limit,
     bool allowed = window.value + (cost > 0 ? cost : 1) <= limit->max;
     if (allowed && cost > 0) {
         if (window.time_us == 0)
-            window.time_us = now_us + limit->window_us;
+            window.time_us = end_us(limit, now_us);
         window.value += cost;
     }
 

@@ -45,11 +45,11 @@ unsigned weir__limit_level(const struct weir__limit *limit,
     return weir__fixed_window_level(limit, state, now_us);
 }
 
-const char *weir__limit_tag(enum weir_algorithm algorithm)
+const char *weir__limit_tag(const struct weir_rule *rule)
 {
-    switch (algorithm) {
+    switch (rule->algorithm) {
     case WEIR_ALGORITHM_FIXED_WINDOW:
-        return "w1";
+        return rule->anchor == WEIR_ANCHOR_REQUEST ? "w1" : "a1";
     case WEIR_ALGORITHM_TOKEN_BUCKET:
         return "b1";
     case WEIR_ALGORITHM_NONE:

@@ -18,8 +18,9 @@
 struct weir__limit {
     const struct weir_rule *rule;
     enum weir_algorithm algorithm;
-    int64_t max;       /* units; 0 for WEIR_BLOCK */
-    int64_t window_us; /* fixed window */
+    int64_t max; /* units; 0 for WEIR_BLOCK */
+    enum weir_anchor anchor;
+    int64_t window_us; /* fixed window; 31 days for a month */
     /* Token bucket: n units in p microseconds, reduced by their divisor. The interval of
      * a cost c is c * period / units microseconds. */
     int64_t units, period_us;
@@ -27,7 +28,8 @@ struct weir__limit {
 
 /* The state of one counter. All zero is "never seen": nothing used.
  *
- * fixed window: time_us is where the window ends, value the units used in it.
+ * fixed window: time_us is where the window ends, value the units used in it. With an
+ * anchor times are microseconds since 1970, since windows end when the wall clock says.
  * token bucket: time_us is the theoretical arrival time (TAT), value its fraction in
  * 1/units of a microsecond, 0 to units - 1.
  *
@@ -87,8 +89,9 @@ unsigned weir__limit_level(const struct weir__limit *limit,
                            struct weir__limit_state state,
                            int64_t now_us);
 
-/* "w1", "b1": algorithm and version of its state, the end of every key. */
-const char *weir__limit_tag(enum weir_algorithm algorithm);
+/* Algorithm and version of its state, the end of every key: "w1" fixed window, "a1" one
+ * with an anchor, "b1" token bucket. "" where nothing is counted. */
+const char *weir__limit_tag(const struct weir_rule *rule);
 
 /* Each algorithm's part; called through the functions above, which have dealt with costs
  * that no budget can hold. */

@@ -128,7 +128,7 @@ static bool bad_rule(struct maker *maker,
 static bool same_budget(const struct weir_rule *a, const struct weir_rule *b)
 {
     return a->algorithm == b->algorithm && a->max == b->max && a->refill == b->refill &&
-           a->window_us == b->window_us && a->by == b->by;
+           a->window_us == b->window_us && a->anchor == b->anchor && a->by == b->by;
 }
 
 /* Rules of one name and bucket share one counter, which can have one set of numbers. */
@@ -179,7 +179,7 @@ make_rule(struct maker *maker, const struct list *list, const struct weir_rule *
                        "%s:%s:%s",
                        rule->bucket ? rule->bucket : list->word,
                        rule->name,
-                       weir__limit_tag(rule->algorithm));
+                       weir__limit_tag(rule));
     return made->tail ? made : NULL;
 }
 

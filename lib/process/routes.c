@@ -46,7 +46,12 @@ static void print_rule(FILE *out, const struct weir_rule *rule)
         print_time(out, rule->window_us);
     } else {
         fprintf(out, "fixed window, %" PRId64 " in ", rule->max);
-        print_time(out, rule->window_us);
+        if (rule->anchor == WEIR_ANCHOR_MONTH)
+            fputs("a calendar month", out);
+        else
+            print_time(out, rule->window_us);
+        if (rule->anchor == WEIR_ANCHOR_CLOCK)
+            fputs(" by the clock", out);
     }
     fprintf(out, ", %s", by_words[rule->by]);
     if (rule->cost_fn)

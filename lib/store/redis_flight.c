@@ -81,7 +81,7 @@ struct weir__redis_flight *weir__redis_put_ask(struct weir__redis_connection *co
 static bool put_loads(struct weir__redis_connection *connection, int64_t now_us)
 {
     connection->loads++;
-    for (int i = WEIR__REDIS_DECIDE_ONE; i <= WEIR__REDIS_DECIDE_SEVERAL; i++) {
+    for (int i = WEIR__REDIS_DECIDE_ONE; i <= WEIR__REDIS_DECIDE_MIXED; i++) {
         const char *text = weir__redis_scripts[i].text;
         if (!weir__redis_put_load(&connection->out, text, strlen(text)) ||
             !weir__redis_push(connection, WEIR__REDIS_FOR_LOAD, now_us))

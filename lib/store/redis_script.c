@@ -31,6 +31,7 @@ enum { KIND_WINDOW = 1, KIND_BUCKET = 2 };
 const struct weir__redis_script weir__redis_scripts[WEIR__REDIS_SCRIPTS] = {
     [WEIR__REDIS_DECIDE_ONE] = { DECIDE_ONE_LUA, DECIDE_ONE_SHA1 },
     [WEIR__REDIS_DECIDE_SEVERAL] = { DECIDE_SEVERAL_LUA, DECIDE_SEVERAL_SHA1 },
+    [WEIR__REDIS_DECIDE_MIXED] = { DECIDE_MIXED_LUA, DECIDE_MIXED_SHA1 },
     [WEIR__REDIS_REFUND] = { REFUND_LUA, REFUND_SHA1 },
 };
 
@@ -121,7 +122,7 @@ static void add_rule(struct call *call, const struct weir_store_item *item, bool
     add_number(call, limit->max);
     add_number(call, limit->window_us);
     add_number(call, units);
-    add_number(call, 0);
+    add_number(call, (int64_t)limit->anchor);
     add_number(call, 0);
 }
 
@@ -151,12 +152,23 @@ static bool put_call(struct weir__buf *out,
     return weir__redis_put(out, args, len);
 }
 
+enum weir__redis_script_id weir__redis_script_for(const struct weir_store_ask *ask)
+{
+    for (unsigned i = 0; i < ask->items_len; i++) {
+        const struct weir__limit *limit = ask->items[i].compiled;
+        if (limit->anchor != WEIR_ANCHOR_REQUEST)
+            return WEIR__REDIS_DECIDE_MIXED;
+    }
+    return ask->items_len > 1 ? WEIR__REDIS_DECIDE_SEVERAL : WEIR__REDIS_DECIDE_ONE;
+}
+
 bool weir__redis_put_decide(struct weir__buf *out,
                             const struct weir_store_ask *ask,
                             uint64_t nonce)
 {
     struct call call;
-    bool charge = !has_never(ask), several = ask->items_len > 1;
+    bool charge = !has_never(ask);
+    enum weir__redis_script_id script = weir__redis_script_for(ask);
     call.keys_len = call.numbers_len = 0;
     add_number(&call, (int64_t)nonce);
     for (unsigned i = 0; i < ask->items_len; i++) {
@@ -164,8 +176,11 @@ bool weir__redis_put_decide(struct weir__buf *out,
             return false;
         add_rule(&call, &ask->items[i], charge);
     }
-    const char *sha1 = several ? DECIDE_SEVERAL_SHA1 : DECIDE_ONE_SHA1;
-    return put_call(out, "EVALSHA", sha1, &call, several);
+    return put_call(out,
+                    "EVALSHA",
+                    weir__redis_scripts[script].sha1,
+                    &call,
+                    script != WEIR__REDIS_DECIDE_ONE);
 }
 
 /* ---- the answer -------------------------------------------------------------------- */

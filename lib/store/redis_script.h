@@ -11,6 +11,7 @@
 enum weir__redis_script_id {
     WEIR__REDIS_DECIDE_ONE,
     WEIR__REDIS_DECIDE_SEVERAL,
+    WEIR__REDIS_DECIDE_MIXED,
     WEIR__REDIS_REFUND,
     WEIR__REDIS_SCRIPTS
 };
@@ -22,6 +23,10 @@ extern const struct weir__redis_script weir__redis_scripts[WEIR__REDIS_SCRIPTS];
 
 /* Nonces tell replies apart. They travel as doubles, so they stay below this. */
 #define WEIR__REDIS_NONCE_MAX (UINT64_C(1) << 52)
+
+/* Which script decides the ask: the quick ones know windows from the first request and
+ * token buckets, the mixed one all. */
+enum weir__redis_script_id weir__redis_script_for(const struct weir_store_ask *ask);
 
 /* Appends the EVALSHA that decides the ask. A question of which a rule can never admit
  * its cost is sent so that it charges nothing. False where the buffer is full. */

@@ -3,7 +3,8 @@
  * Each counter is read, decided on and written back by one compare-and-swap; the clock is
  * read after the counter, so that no process that was stopped in between can bring an old
  * time to a newer state. A refusal writes too: it marks the counter as one that must
- * stay, and proves that what it was based on was true. Where counters are is
+ * stay, and proves that what it was based on was true. Windows with an anchor go by the
+ * wall clock, all others by the monotonic one. Where counters are is
  * shm_table.c's, what the numbers mean lib/limit's affair. Nothing here may block or
  * allocate. */
 #include "store/shm.h"
@@ -23,6 +24,7 @@ struct shm {
 struct turn {
     const struct weir__limit *limit;
     int64_t cost;
+    int64_t base_us; /* of the counter's times: 0, or the segment's on the wall clock */
     struct weir__shm_place place;
     struct weir__word *at; /* the counter; NULL where it has none and needs none */
     struct weir__word before, after;
@@ -30,12 +32,43 @@ struct turn {
     uint64_t lock_look; /* at the counter's lock, before the counter was read */
 };
 
+/* ---- times ------------------------------------------------------------------------- */
+
+static int64_t base_us(const struct weir__shm_segment *segment,
+                       const struct weir__limit *limit)
+{
+    return limit->anchor == WEIR_ANCHOR_REQUEST ? 0 : segment->header->wall_epoch_us;
+}
+
+/* The time by the rule's own clock, where now_us is the monotonic one. */
+static int64_t own_us(const struct weir__shm_segment *segment,
+                      const struct weir__limit *limit,
+                      int64_t now_us)
+{
+    return limit->anchor == WEIR_ANCHOR_REQUEST ? now_us : weir__shm_wall_us(segment);
+}
+
+static struct weir__limit_state state_of(struct weir__word word, int64_t base)
+{
+    struct weir__limit_state state = weir__word_state(word);
+    state.time_us += state.time_us > 0 ? base : 0;
+    return state;
+}
+
+static struct weir__word
+word_of(uint64_t tag, struct weir__limit_state state, int64_t base, unsigned level)
+{
+    state.time_us -= state.time_us > 0 ? base : 0;
+    return weir__word_make(tag, state, level);
+}
+
 static struct turn turn_of(const struct weir__shm_segment *segment,
                            const struct weir_store_item *item)
 {
     return (struct turn){
         .limit = item->compiled,
         .cost = item->cost > 0 ? item->cost : 0,
+        .base_us = base_us(segment, item->compiled),
         .place = weir__shm_place(segment, item->subject, item->subject_len, item->tail),
     };
 }
@@ -55,11 +88,13 @@ static void read_counter(struct turn *turn)
 }
 
 /* Decides on what was read: after, answer. now_us must have been read later. */
-static void decide(struct turn *turn, int64_t now_us)
+static void
+decide(const struct weir__shm_segment *segment, struct turn *turn, int64_t now_us)
 {
     struct weir__limit_state state;
+    now_us = own_us(segment, turn->limit, now_us);
     weir__limit_decide(turn->limit,
-                       weir__word_state(turn->before),
+                       state_of(turn->before, turn->base_us),
                        turn->cost,
                        now_us,
                        &state,
@@ -68,7 +103,7 @@ static void decide(struct turn *turn, int64_t now_us)
     unsigned level = turn->answer.allowed || turn->answer.never
                          ? weir__limit_level(turn->limit, state, now_us)
                          : WEIR__LEVEL_REFUSED;
-    turn->after = weir__word_make(turn->place.tag, state, level);
+    turn->after = word_of(turn->place.tag, state, turn->base_us, level);
 }
 
 /* Writes what was decided, where there is something to write and a counter to hold it.
@@ -91,7 +126,7 @@ charge(const struct weir__shm_segment *segment, struct turn *turn, const char *t
     for (;;) {
         read_counter(turn);
         int64_t now_us = weir__shm_now_us(segment);
-        decide(turn, now_us);
+        decide(segment, turn, now_us);
         bool needs_counter = turn->answer.allowed && turn->cost > 0;
         if (turn->at || !needs_counter) {
             if (write_counter(turn))
@@ -113,6 +148,7 @@ static void give_back(const struct weir__shm_segment *segment,
                       int64_t cost,
                       struct weir__limit_state charged)
 {
+    int64_t base = base_us(segment, limit);
     for (;;) {
         struct weir__word *at = weir__shm_find(place);
         if (!at)
@@ -120,11 +156,11 @@ static void give_back(const struct weir__shm_segment *segment,
         struct weir__word before = weir__word_guess(at);
         if (weir__word_tag(before.hi) != place->tag)
             continue;
-        int64_t now_us = weir__shm_now_us(segment);
+        int64_t now_us = own_us(segment, limit, weir__shm_now_us(segment));
         struct weir__limit_state state =
-            weir__limit_refund(limit, weir__word_state(before), cost, charged, now_us);
+            weir__limit_refund(limit, state_of(before, base), cost, charged, now_us);
         struct weir__word after =
-            weir__word_make(place->tag, state, weir__limit_level(limit, state, now_us));
+            word_of(place->tag, state, base, weir__limit_level(limit, state, now_us));
         if (weir__word_swap(at, before, after))
             return;
     }
@@ -157,8 +193,11 @@ static void undo(const struct weir__shm_segment *segment, struct turn *turn)
         return;
     if (weir__word_swap(turn->at, turn->after, turn->before))
         return; /* nobody came between: as if it had never been */
-    give_back(
-        segment, &turn->place, turn->limit, turn->cost, weir__word_state(turn->after));
+    give_back(segment,
+              &turn->place,
+              turn->limit,
+              turn->cost,
+              state_of(turn->after, turn->base_us));
 }
 
 /* Decides all rules without charging. A refusal is true: it was written. */
@@ -170,10 +209,10 @@ check_all(const struct weir__shm_segment *segment, struct turn *turns, unsigned 
         read_counter(&turns[i]);
     int64_t now_us = weir__shm_now_us(segment);
     for (unsigned i = 0; i < len; i++) {
-        decide(&turns[i], now_us);
+        decide(segment, &turns[i], now_us);
         while (!turns[i].answer.allowed && !write_counter(&turns[i])) {
             read_counter(&turns[i]);
-            decide(&turns[i], weir__shm_now_us(segment));
+            decide(segment, &turns[i], weir__shm_now_us(segment));
         }
         allowed = allowed && turns[i].answer.allowed;
     }
@@ -212,7 +251,7 @@ static void tell_uncharged(const struct weir__shm_segment *segment, struct turn 
     struct turn asking = *turn;
     asking.cost = 0;
     read_counter(&asking);
-    decide(&asking, weir__shm_now_us(segment));
+    decide(segment, &asking, weir__shm_now_us(segment));
     turn->answer = asking.answer;
     turn->answer.allowed = true;
     turn->answer.never = false;
@@ -282,7 +321,7 @@ static enum weir_store_result shm_decide(void *self, struct weir_store_ask *ask)
     ask->decision.source = WEIR_SOURCE_SHM;
     ask->decision.rules_len = ask->items_len;
     for (unsigned i = 0; i < ask->items_len; i++) {
-        struct weir__limit_state charged = weir__word_state(turns[i].after);
+        struct weir__limit_state charged = state_of(turns[i].after, turns[i].base_us);
         ask->decision.rules[i] = turns[i].answer;
         ask->decision.rules[i].rule = ask->items[i].rule;
         ask->receipts[i] = (struct weir_receipt){

@@ -125,6 +125,7 @@ static void fill(struct weir__shm_segment *segment, uint64_t buckets)
         .overflow_buckets = WEIR__SHM_OVERFLOW_BUCKETS,
         .stripes = WEIR__SHM_STRIPES,
         .epoch_us = weir__clock_now_us() - WEIR__SHM_EPOCH_MARGIN_US,
+        .wall_epoch_us = weir__clock_wall_us() - WEIR__SHM_EPOCH_MARGIN_US,
     };
     read_boot_id(header->boot_id);
     weir__random_bytes(header->key, sizeof header->key);
@@ -203,6 +204,13 @@ int64_t weir__shm_now_us(const struct weir__shm_segment *segment)
 {
     int64_t now_us = weir__clock_now_us() - segment->header->epoch_us;
     return now_us > 1 ? now_us : 1;
+}
+
+int64_t weir__shm_wall_us(const struct weir__shm_segment *segment)
+{
+    int64_t wall_us = weir__clock_wall_us(),
+            first_us = segment->header->wall_epoch_us + 1;
+    return wall_us > first_us ? wall_us : first_us;
 }
 
 bool weir__shm_segment_check(const struct weir__shm_segment *segment,

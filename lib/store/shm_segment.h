@@ -14,7 +14,7 @@
 #include "store/shm_word.h"
 
 #define WEIR__SHM_MAGIC UINT64_C(0x316d687372696577) /* "weirshm1" */
-#define WEIR__SHM_LAYOUT 1U /* grows with every change to a struct below */
+#define WEIR__SHM_LAYOUT 2U /* grows with every change to a struct below */
 #define WEIR__SHM_WAYS 15
 #define WEIR__SHM_STRIPES 256
 #define WEIR__SHM_OVERFLOW_BUCKETS 64
@@ -42,9 +42,10 @@ struct weir__shm_header {
     uint32_t layout, header_bytes;
     uint64_t segment_bytes;
     uint64_t buckets, overflow_buckets, stripes;
-    int64_t epoch_us;    /* monotonic clock of this boot */
-    uint8_t boot_id[16]; /* a segment of another boot has other times: worth nothing */
-    uint8_t key[16];     /* secret of the hash, new for each segment */
+    int64_t epoch_us;      /* monotonic clock of this boot */
+    int64_t wall_epoch_us; /* the wall clock at the same moment */
+    uint8_t boot_id[16];   /* a segment of another boot has other times: worth nothing */
+    uint8_t key[16];       /* secret of the hash, new for each segment */
     struct weir__hash128 check; /* of all of the above */
 };
 
@@ -72,6 +73,9 @@ void weir__shm_segment_touch(const struct weir__shm_segment *segment);
 
 /* Microseconds since the segment's epoch, at least 1. Any thread. */
 int64_t weir__shm_now_us(const struct weir__shm_segment *segment);
+
+/* Microseconds since 1970 by the wall clock, later than the header's. Any thread. */
+int64_t weir__shm_wall_us(const struct weir__shm_segment *segment);
 
 /* Whether the header is what a program of this layout wrote. False with a text. */
 bool weir__shm_segment_check(const struct weir__shm_segment *segment,

@@ -167,16 +167,26 @@ static int64_t any_size(struct rng *rng, int64_t most)
     return rng_between(rng, 1, bound < most ? bound : most);
 }
 
-static struct weir_rule random_rule(struct rng *rng, enum weir_algorithm algorithm)
+struct kind {
+    enum weir_algorithm algorithm;
+    enum weir_anchor anchor;
+    const char *name;
+};
+
+static struct weir_rule random_rule(struct rng *rng, const struct kind *kind)
 {
     static const int64_t windows_us[] = {
         1000,          1001,         WEIR_SECONDS(1), WEIR_SECONDS(7), WEIR_MINUTES(1),
         WEIR_HOURS(1), WEIR_DAYS(1), WEIR_DAYS(366)
     };
-    struct weir_rule rule = { .algorithm = algorithm, .name = "x", .abi = 1 };
+    struct weir_rule rule = {
+        .algorithm = kind->algorithm, .anchor = kind->anchor, .name = "x", .abi = 1
+    };
     rule.window_us = pick(rng, windows_us, sizeof windows_us / sizeof *windows_us);
     rule.max = any_size(rng, WEIR__MAX_UNITS);
-    if (algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
+    if (kind->anchor == WEIR_ANCHOR_MONTH)
+        rule.window_us = WEIR_DAYS(31);
+    if (kind->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
         return rule;
     rule.refill = any_size(rng, WEIR__MAX_UNITS);
     judge_wide most = (judge_wide)WEIR__SPAN_MAX_US * rule.refill / rule.window_us;
@@ -218,13 +228,11 @@ static int64_t random_step_us(struct rng *rng, const struct run *run)
     }
 }
 
-static void random_run(struct rng *rng,
-                       enum weir_algorithm algorithm,
-                       struct run *run,
-                       struct op *ops)
+static void
+random_run(struct rng *rng, const struct kind *kind, struct run *run, struct op *ops)
 {
     run->seed = rng->state;
-    run->rule = random_rule(rng, algorithm);
+    run->rule = random_rule(rng, kind);
     run->start_us = rng_between(rng, WEIR_DAYS(1), INT64_C(1) << 51);
     if (rng_between(rng, 0, 1) == 0)
         run->start_us -= run->start_us % run->rule.window_us;
@@ -246,10 +254,12 @@ static void random_run(struct rng *rng,
  */
 
 /* No refunds, no steps back: units admitted from the i-th to the j-th charge. */
+static const struct kind bucket = { .algorithm = WEIR_ALGORITHM_TOKEN_BUCKET };
+
 static bool keeps_bound(struct rng *rng)
 {
     static int64_t at_us[RUN], units[RUN];
-    struct weir_rule rule = random_rule(rng, WEIR_ALGORITHM_TOKEN_BUCKET);
+    struct weir_rule rule = random_rule(rng, &bucket);
     struct weir__limit limit = compiled(&rule);
     struct weir__limit_state state = { 0, 0 };
     struct run run = { .rule = rule };
@@ -306,12 +316,11 @@ static bool near_ideal(struct rng *rng, int64_t refill, int64_t period_us)
 /* ---- the program
  * ----------------------------------------------------------------------- */
 
-static const struct {
-    enum weir_algorithm algorithm;
-    const char *name;
-} kinds[] = {
-    { WEIR_ALGORITHM_FIXED_WINDOW, "fixed window" },
-    { WEIR_ALGORITHM_TOKEN_BUCKET, "token bucket" },
+static const struct kind kinds[] = {
+    { WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_REQUEST, "fixed window" },
+    { WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_CLOCK, "fixed window by the clock" },
+    { WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_MONTH, "calendar month" },
+    { WEIR_ALGORITHM_TOKEN_BUCKET, WEIR_ANCHOR_REQUEST, "token bucket" },
 };
 
 static void report(struct run *run, struct op *ops)
@@ -343,7 +352,7 @@ int main(int argc, char **argv)
         struct run run = { .refusals = 0 };
         uint64_t seed = rng.state;
         for (long done = 0; done < operations; done += RUN) {
-            random_run(&rng, kinds[kind].algorithm, &run, ops);
+            random_run(&rng, &kinds[kind], &run, ops);
             if (!differs(ops, RUN, &run))
                 continue;
             printf("%s: differs after %ld operations, ", kinds[kind].name, done);

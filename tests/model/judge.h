@@ -8,6 +8,7 @@
 #define TESTS_MODEL_JUDGE_H
 
 #include <weir/weir.h>
+#include <time.h>
 
 __extension__ typedef __int128 judge_wide;
 
@@ -36,10 +37,31 @@ judge_missing(const struct judge *judge, int64_t at_us, judge_wide used, int64_t
     return missing < judge_cap(judge) ? missing : judge_cap(judge);
 }
 
+/* Where a window ends that begins at now_us. */
+static inline int64_t judge_latest_us(const struct judge *judge, int64_t now_us)
+{
+    int64_t window_us = judge->rule.window_us;
+    time_t seconds = (time_t)(now_us / 1000000);
+    struct tm date;
+    switch (judge->rule.anchor) {
+    case WEIR_ANCHOR_CLOCK:
+        return (now_us / window_us + 1) * window_us;
+    case WEIR_ANCHOR_MONTH:
+        gmtime_r(&seconds, &date);
+        date = (struct tm){ .tm_year = date.tm_year,
+                            .tm_mon = date.tm_mon + 1,
+                            .tm_mday = 1 };
+        return (int64_t)timegm(&date) * 1000000;
+    case WEIR_ANCHOR_REQUEST:
+        break;
+    }
+    return now_us + window_us;
+}
+
 /* Where the window that is open at now_us ends; 0 where none is. */
 static inline int64_t judge_end_us(const struct judge *judge, int64_t now_us)
 {
-    int64_t latest_us = now_us + judge->rule.window_us;
+    int64_t latest_us = judge_latest_us(judge, now_us);
     if (judge->end_us <= now_us)
         return 0;
     return judge->end_us < latest_us ? judge->end_us : latest_us;
@@ -68,7 +90,7 @@ static inline void judge_charge(struct judge *judge, int64_t units, int64_t now_
     }
     int64_t end_us = judge_end_us(judge, now_us);
     judge->used = (end_us ? judge->used : 0) + units;
-    judge->end_us = end_us ? end_us : now_us + judge->rule.window_us;
+    judge->end_us = end_us ? end_us : judge_latest_us(judge, now_us);
 }
 
 /* charged is the judge right after that charge. A bucket gets back what of it time has

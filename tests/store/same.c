@@ -1,6 +1,6 @@
 /* 100,000 random operations give the same decisions, to the last number, in the
  * arithmetic alone, in shared memory, and in the scripts in a real Redis: mixes of one to
- * eight rules of both algorithms, odd rates, costs from 0 to above the max, refunds, time
+ * eight rules of every algorithm, odd rates, costs from 0 to above the max, refunds, time
  * that stands, runs, leaps, and steps back.
  *
  *   store_same [OPERATIONS] [FAULT]
@@ -13,10 +13,13 @@
 #include "store/redis_command.h"
 #include "store/redis_script.h"
 #include "support/redis_server.h"
+#include "support/shrink.h"
 
-#define RULES 8
+#define RULES 11
 #define SUBJECTS 3
-#define EPOCH_US INT64_C(1900000000123456)
+/* A multiple of every window: shared memory counts time from another origin. */
+#define EPOCH_US (INT64_C(3142) * 7 * WEIR_DAYS(1))
+#define SHRINK_TRIES 200
 
 static const struct weir_rule rules[RULES] = {
     WEIR_FIXED_WINDOW("w0", 5, WEIR_SECONDS(60)),
@@ -27,10 +30,23 @@ static const struct weir_rule rules[RULES] = {
     WEIR_FIXED_WINDOW("w2", 4000000000, WEIR_DAYS(366)),
     WEIR_TOKEN_BUCKET("b3", 2000000000, 999999937, WEIR_DAYS(1)),
     WEIR_TOKEN_BUCKET("b4", 1, 3, WEIR_SECONDS(1)),
+    WEIR_FIXED_WINDOW("a0", 7, WEIR_SECONDS(7), .anchor = WEIR_ANCHOR_CLOCK),
+    WEIR_FIXED_WINDOW("a1", 50, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK),
+    WEIR_CALENDAR_MONTH("a2", 100),
 };
 static struct rule_kit kits[RULES];
 static struct weir__limit_state states[SUBJECTS][RULES];
 static const char *const subjects[SUBJECTS] = { "user:42", "ip:198.51.100.7", "all" };
+
+/* One operation: time passes, then a question. */
+struct op {
+    int64_t step_us;
+    int subject;
+    unsigned wanted; /* rules, as bits */
+    int64_t cost[RULES];
+    bool give_back; /* what was put here is given back where the next one is */
+    bool steps;     /* the clock may have stepped back */
+};
 
 static struct redis_client client;
 static char *scripts[WEIR__REDIS_SCRIPTS];
@@ -64,6 +80,11 @@ static const struct fault {
     { WEIR__REDIS_DECIDE_ONE, "time = now + p2\n", "time = time\n" },
     { WEIR__REDIS_DECIDE_SEVERAL, "time, value = time + 1, value - parts", "value = 0" },
     { WEIR__REDIS_DECIDE_SEVERAL, "if admitted == 1 then", "if true then" },
+    { WEIR__REDIS_DECIDE_MIXED, "time, value = time + 1, value - p5", "value = 0" },
+    { WEIR__REDIS_DECIDE_MIXED, "latest = latest - now % p2", "latest = now + p2" },
+    { WEIR__REDIS_DECIDE_MIXED, "floor((5 * of + 2) / 153)", "floor(of / 31)" },
+    { WEIR__REDIS_DECIDE_MIXED, "time = latest\n", "time = time\n" },
+    { WEIR__REDIS_DECIDE_MIXED, "last[i] + 1 - now", "last[i] - 1000 - now" },
     { WEIR__REDIS_REFUND, "back, back_part = left, left_part", "" },
     { WEIR__REDIS_REFUND, "if time ~= a[at + 2] or time <= now then", "if false then" },
 };
@@ -75,6 +96,8 @@ static void prepare_scripts(int fault)
         text = replaced(text, "redis.call('TIME')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}");
         text =
             all_replaced(text, "'PX', math.ceil((time + 1 - now) / 1000)", "'EX', 1000");
+        text = all_replaced(
+            text, "'PX', math", "'EX', 1000) redis.call('SET', KEYS[i] .. ':px', math");
         if (fault > 0 && faults[fault - 1].script == (enum weir__redis_script_id)i)
             text = replaced(text, faults[fault - 1].old, faults[fault - 1].new);
         scripts[i] = text;
@@ -127,10 +150,7 @@ static bool ask_redis(struct weir_store_ask *ask, uint64_t nonce, int64_t wall_u
     struct weir__redis_reply reply;
     weir__buf_init(&command, 0);
     CHECK(weir__redis_put_decide(&command, ask, nonce), "memory");
-    call(&command,
-         ask->items_len > 1 ? WEIR__REDIS_DECIDE_SEVERAL : WEIR__REDIS_DECIDE_ONE,
-         wall_us,
-         &reply);
+    call(&command, weir__redis_script_for(ask), wall_us, &reply);
     weir__buf_finish(&command);
     CHECK(reply.kind == WEIR__REDIS_STRING, "%s", reply.bytes);
     return weir__redis_read_decision(ask, nonce, &reply);
@@ -241,45 +261,58 @@ static int64_t random_cost(struct rng *rng, int64_t max)
     }
 }
 
-static void make_question(struct rng *rng, struct question *question)
+static void make_question(const struct op *op, struct question *question)
 {
     memset(question, 0, sizeof *question);
-    question->subject = (int)rng_between(rng, 0, SUBJECTS - 1);
-    bool lone = rng_between(rng, 0, 1) == 0;
-    unsigned wanted = lone ? 1U << rng_between(rng, 0, RULES - 1)
-                           : (unsigned)rng_between(rng, 1, (1 << RULES) - 1);
+    question->subject = op->subject;
     for (int i = 0; i < RULES; i++) {
-        if (!(wanted >> i & 1))
+        if (!(op->wanted >> i & 1))
             continue;
-        int64_t cost = random_cost(rng, rules[i].max);
-        if (!lone && cost > rules[i].max && rng_between(rng, 0, 9) != 0)
-            cost = 1;
         question->at[question->redis.items_len] = i;
-        ask_add(&question->redis, &kits[i], subjects[question->subject], cost);
-        ask_add(&question->shm, &kits[i], subjects[question->subject], cost);
+        ask_add(&question->redis, &kits[i], subjects[op->subject], op->cost[i]);
+        ask_add(&question->shm, &kits[i], subjects[op->subject], op->cost[i]);
     }
 }
 
-/* No shared memory sees its clock step back, and it keeps the clamp that a refusal then
- * makes where Redis doesn't; so the steps come last, without it. Leaps are few: its times
- * span 35 years. */
-static void let_time_pass(struct rng *rng, bool steps)
+/* The lifetime that the mixed script gave a counter. */
+static int64_t life_us(const char *subject, const char *tail)
 {
-    static const int64_t most_us[] = { 0, 3, 2000, WEIR_SECONDS(9), WEIR_HOURS(9) };
-    asks_now_us += rng_between(rng, 0, most_us[rng_between(rng, 0, 4)]);
-    if (rng_between(rng, 0, 1999) == 0)
-        asks_now_us += WEIR_DAYS(rng_between(rng, 1, 200));
-    if (steps && rng_between(rng, 0, 9) == 0)
-        asks_now_us -= rng_between(rng, 1, WEIR_MINUTES(3));
+    char key[256];
+    struct weir__buf out;
+    struct weir__redis_reply reply;
+    int len = snprintf(key, sizeof key, "rate_limit:{%s}:%s:px", subject, tail);
+    struct weir__redis_arg args[] = { { "GET", 3 }, { key, (size_t)len } };
+    weir__buf_init(&out, 0);
+    CHECK(weir__redis_put(&out, args, 2), "memory");
+    redis_client_send(&client, &out);
+    redis_client_take(&client, &reply);
+    weir__buf_finish(&out);
+    return reply.kind == WEIR__REDIS_STRING ? strtoll(reply.bytes, NULL, 10) * 1000 : 0;
+}
+
+/* It lives until it is worth nothing, and at most two milliseconds more. */
+static bool lives_long_enough(const struct question *question)
+{
+    for (unsigned i = 0; i < question->redis.items_len; i++) {
+        const struct weir_store_item *item = &question->redis.items[i];
+        int64_t full_us = question->redis.decision.rules[i].full_us;
+        if (!question->redis.receipts[i].charged)
+            continue;
+        int64_t life = life_us(item->subject, item->tail);
+        if (life < full_us || life > full_us + 2000)
+            return false;
+    }
+    return true;
 }
 
 /* Gives back what the one before took that was put here: others came between. */
-static bool
-give_back_later(struct weir_store *store, struct question *question, uint64_t nonce)
+static bool give_back_later(struct weir_store *store,
+                            struct question *waiting,
+                            const struct question *question,
+                            uint64_t nonce)
 {
-    static struct question waiting;
-    struct question last = waiting;
-    waiting = *question;
+    struct question last = *waiting;
+    *waiting = *question;
     for (unsigned i = 0; i < last.redis.items_len; i++) {
         if (!last.redis.receipts[i].charged)
             continue;
@@ -292,63 +325,141 @@ give_back_later(struct weir_store *store, struct question *question, uint64_t no
 
 /* The wall clock of the script is the test's clock, with another origin. Times in the
  * arithmetic are then the same but for that. False: something differs. */
-static bool
-one_operation(struct rng *rng, struct weir_store *store, bool steps, uint64_t nonce)
+static bool one_operation(const struct op *op,
+                          struct weir_store *store,
+                          struct question *waiting,
+                          uint64_t nonce)
 {
     struct question question;
     struct weir_decision wanted;
-    int64_t wall_us = asks_now_us;
-    make_question(rng, &question);
+    make_question(op, &question);
     unsigned len = question.redis.items_len;
     ask_arithmetic(&question, &wanted);
-    if (!ask_redis(&question.redis, nonce, wall_us) ||
+    if (!ask_redis(&question.redis, nonce, asks_now_us) ||
         !same_decision(&question.redis.decision, &wanted, len))
         return false;
     store->ops->decide(store->self, &question.shm);
-    CHECK(steps || same_decision(&question.shm.decision, &wanted, len),
-          "shared memory differs");
-    return !wanted.allowed || rng_between(rng, 0, 2) != 0 ||
-           give_back_later(store, &question, nonce);
+    if (!op->steps && !same_decision(&question.shm.decision, &wanted, len))
+        return false;
+    if (nonce % 8 == 0 &&
+        weir__redis_script_for(&question.redis) == WEIR__REDIS_DECIDE_MIXED &&
+        !lives_long_enough(&question))
+        return false;
+    return !wanted.allowed || !op->give_back ||
+           give_back_later(store, waiting, &question, nonce);
 }
 
-static long first_difference(long operations)
+/* The number of the operation that differs; len where none does. */
+static size_t first_difference(const struct op *ops, size_t len)
 {
-    struct rng rng = { 20261130 };
-    struct weir_store *store = crowd_store(4096);
-    long at = 0;
+    struct question waiting = { .subject = 0 };
+    size_t at = 0;
+    redis_client_ask(&client, "FLUSHALL");
     memset(states, 0, sizeof states);
-    for (; at < operations; at++) {
-        bool steps = at > operations / 5 * 4;
-        if (!one_operation(&rng, store, steps, (uint64_t)at))
+    asks_now_us = EPOCH_US;
+    struct weir_store *store = crowd_store(4096);
+    for (; at < len; at++) {
+        asks_now_us += ops[at].step_us;
+        if (!one_operation(&ops[at], store, &waiting, at))
             break;
-        let_time_pass(&rng, steps);
     }
     weir_store_destroy(store);
     return at;
 }
 
+static bool fails(const void *ops, size_t len, void *arg)
+{
+    (void)arg;
+    return first_difference(ops, len) < len;
+}
+
+/* ---- random operations ---------------------------------------------------------------
+ */
+
+/* No shared memory sees its clock step back, and it keeps the clamp that a refusal then
+ * makes where Redis doesn't; so the steps come last, without it. Leaps are few: its times
+ * span 35 years. */
+static int64_t random_step_us(struct rng *rng, bool steps)
+{
+    static const int64_t most_us[] = { 0, 3, 2000, WEIR_SECONDS(9), WEIR_HOURS(9) };
+    int64_t step_us = rng_between(rng, 0, most_us[rng_between(rng, 0, 4)]);
+    if (rng_between(rng, 0, 1999) == 0)
+        step_us += WEIR_DAYS(rng_between(rng, 1, 200));
+    if (steps && rng_between(rng, 0, 2) == 0)
+        step_us -= rng_between(rng, 1, WEIR_MINUTES(3));
+    return step_us;
+}
+
+/* Half of the questions are of one rule, the others of up to eight. */
+static struct op random_op(struct rng *rng, bool steps)
+{
+    bool lone = rng_between(rng, 0, 1) == 0;
+    struct op op = { .step_us = random_step_us(rng, steps), .steps = steps };
+    op.subject = (int)rng_between(rng, 0, SUBJECTS - 1);
+    op.give_back = rng_between(rng, 0, 2) == 0;
+    for (int64_t n = lone ? 1 : rng_between(rng, 2, WEIR_RULES_MAX); n > 0; n--) {
+        int i = (int)rng_between(rng, 0, RULES - 1);
+        op.wanted |= 1U << i;
+        op.cost[i] = random_cost(rng, rules[i].max);
+        if (!lone && op.cost[i] > rules[i].max && rng_between(rng, 0, 9) != 0)
+            op.cost[i] = 1;
+    }
+    return op;
+}
+
+static void print_ops(const struct op *ops, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        printf("  +%lld us, %s%s:",
+               (long long)ops[i].step_us,
+               subjects[ops[i].subject],
+               ops[i].give_back ? ", given back later" : "");
+        for (int rule = 0; rule < RULES; rule++)
+            if (ops[i].wanted >> rule & 1)
+                printf(" %s %lld", rules[rule].name, (long long)ops[i].cost[rule]);
+        printf("\n");
+    }
+}
+
+static void report(struct op *ops, size_t at)
+{
+    size_t len = shrink(ops, at + 1, sizeof *ops, SHRINK_TRIES, fails, NULL);
+    printf("operation %zu differs; %zu are enough:\n", at + 1, len);
+    print_ops(ops, len);
+}
+
 int main(int argc, char **argv)
 {
     struct redis_server server;
-    long operations = argc > 1 ? atol(argv[1]) : 100000;
+    size_t operations = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
     int fault = argc > 2 ? atoi(argv[2]) : 0;
+    struct rng rng = { argc > 3 ? strtoull(argv[3], NULL, 10) : 20261130 };
+    uint64_t seed = rng.state;
     CHECK(fault >= 0 && fault <= (int)(sizeof faults / sizeof *faults), "no such fault");
-    asks_now_us = EPOCH_US;
-    asks_stop_clock();
+    struct op *ops = calloc(operations, sizeof *ops);
+    CHECK(ops, "memory");
+    for (size_t i = 0; i < operations; i++)
+        ops[i] = random_op(&rng, i > operations / 2);
+    weir__clock_replace(asks_clock, asks_clock);
     for (int i = 0; i < RULES; i++)
         kit_init(&kits[i], rules[i]);
     redis_server_start(&server);
     redis_client_open(&client, server.socket);
     prepare_scripts(fault);
-    long at = first_difference(operations);
+    size_t at = first_difference(ops, operations);
+    if (fault == 0 && at < operations)
+        report(ops, at);
     redis_client_close(&client);
     redis_server_finish(&server);
+    free(ops);
     if (fault > 0) {
         CHECK(at < operations, "fault %d was not noticed", fault);
-        printf("fault %d noticed in operation %ld\n", fault, at + 1);
+        printf("fault %d noticed in operation %zu\n", fault, at + 1);
         return 0;
     }
-    CHECK(at == operations, "operation %ld differs", at + 1);
-    printf("%ld operations, the same three times\n", operations);
+    CHECK(at == operations, "seed %llu", (unsigned long long)seed);
+    printf("arithmetic, shared memory, Redis: %zu operations, 0 differences, seed %llu\n",
+           operations,
+           (unsigned long long)seed);
     return 0;
 }

@@ -30,7 +30,7 @@ static inline void kit_init(struct rule_kit *ret, struct weir_rule rule)
              sizeof ret->tail,
              "GET /t:%s:%s",
              rule.name,
-             weir__limit_tag(rule.algorithm));
+             weir__limit_tag(&rule));
 }
 
 /* One more rule in the question. */

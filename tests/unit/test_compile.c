@@ -157,3 +157,13 @@ Test(compile, a_bucket_shares_its_rate_exactly)
     cr_expect_eq(share.max, 1);
     cr_expect_eq(share.period_us, limit.period_us, "it would take too long to fill");
 }
+
+Test(compile, an_anchor_is_for_fixed_windows)
+{
+    WITH(window, rule.anchor = WEIR_ANCHOR_CLOCK; accepted(rule));
+    WITH(window, rule.anchor = (enum weir_anchor)9; refused(rule, "anchor"));
+    WITH(window, rule.anchor = WEIR_ANCHOR_MONTH; refused(rule, "window"));
+    WITH(bucket, rule.anchor = WEIR_ANCHOR_CLOCK; refused(rule, "anchor"));
+    struct weir_rule month = WEIR_CALENDAR_MONTH("month", 3, .cost = 2);
+    cr_expect_eq(accepted(month).anchor, WEIR_ANCHOR_MONTH);
+}

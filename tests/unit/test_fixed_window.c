@@ -197,3 +197,53 @@ Test(fixed_window, agrees_with_a_model_and_keeps_its_promise_to_the_microsecond)
         }
     }
 }
+
+static struct counter anchored(struct weir_rule rule)
+{
+    struct counter counter = { .state = { 0, 0 } };
+    struct weir_error error = { { 0 } };
+    cr_assert(weir__limit_compile(&rule, &counter.limit, &error), "%s", error.text);
+    return counter;
+}
+
+Test(fixed_window, with_the_clock_as_anchor_ends_at_a_multiple_of_its_length)
+{
+    struct weir_rule rule =
+        WEIR_FIXED_WINDOW("day", 3, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK);
+    struct counter counter = anchored(rule);
+    int64_t noon_us = WEIR_DAYS(20000) + WEIR_HOURS(12);
+    cr_expect_eq(ask(&counter, 3, noon_us).full_us, WEIR_HOURS(12));
+    struct weir_rule_answer answer = ask(&counter, 1, noon_us + WEIR_HOURS(11));
+    cr_expect_not(answer.allowed);
+    cr_expect_eq(answer.retry_us, WEIR_HOURS(1));
+    cr_expect(ask(&counter, 1, WEIR_DAYS(20001)).allowed);
+    cr_expect_eq(counter.state.time_us, WEIR_DAYS(20002));
+}
+
+Test(fixed_window, of_a_month_ends_with_it)
+{
+    struct weir_rule rule = WEIR_CALENDAR_MONTH("month", 2);
+    struct counter counter = anchored(rule);
+    int64_t february_us = INT64_C(1769904000000000); /* 2026-02-01 */
+    cr_expect_eq(ask(&counter, 2, february_us).full_us, WEIR_DAYS(28));
+    cr_expect_not(ask(&counter, 1, february_us + WEIR_DAYS(28) - 1).allowed);
+    struct weir_rule_answer answer = ask(&counter, 1, february_us + WEIR_DAYS(28));
+    cr_expect(answer.allowed);
+    cr_expect_eq(answer.full_us, WEIR_DAYS(31));
+}
+
+/* A case from the field: after a step of the wall clock callers waited for the old time.
+ */
+Test(fixed_window, with_an_anchor_waits_no_longer_than_its_length_after_a_step_back)
+{
+    struct weir_rule rule =
+        WEIR_FIXED_WINDOW("minute", 5, WEIR_MINUTES(1), .anchor = WEIR_ANCHOR_CLOCK);
+    struct counter counter = anchored(rule);
+    int64_t now_us = WEIR_DAYS(20000) + WEIR_SECONDS(10);
+    ask(&counter, 5, now_us);
+    now_us -= WEIR_HOURS(1);
+    struct weir_rule_answer answer = ask(&counter, 1, now_us);
+    cr_expect_not(answer.allowed);
+    cr_expect_eq(answer.retry_us, WEIR_SECONDS(50));
+    cr_expect(ask(&counter, 1, now_us + answer.retry_us).allowed);
+}

@@ -90,9 +90,17 @@ Test(limit, levels_are_fifteenths_of_the_budget_and_15_is_refused)
     }
 }
 
-Test(limit, tags_differ_between_algorithms)
+static const char *tag(enum weir_algorithm algorithm, enum weir_anchor anchor)
 {
-    cr_expect_str_eq(weir__limit_tag(WEIR_ALGORITHM_FIXED_WINDOW), "w1");
-    cr_expect_str_eq(weir__limit_tag(WEIR_ALGORITHM_TOKEN_BUCKET), "b1");
-    cr_expect_str_eq(weir__limit_tag(WEIR_ALGORITHM_NONE), "");
+    struct weir_rule rule = { .algorithm = algorithm, .anchor = anchor };
+    return weir__limit_tag(&rule);
+}
+
+Test(limit, tags_differ_between_algorithms_and_clocks)
+{
+    cr_expect_str_eq(tag(WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_REQUEST), "w1");
+    cr_expect_str_eq(tag(WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_CLOCK), "a1");
+    cr_expect_str_eq(tag(WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_MONTH), "a1");
+    cr_expect_str_eq(tag(WEIR_ALGORITHM_TOKEN_BUCKET, WEIR_ANCHOR_REQUEST), "b1");
+    cr_expect_str_eq(tag(WEIR_ALGORITHM_NONE, WEIR_ANCHOR_REQUEST), "");
 }

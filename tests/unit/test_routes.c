@@ -32,6 +32,8 @@ Test(routes, every_endpoint_is_listed_with_its_limits)
     static const struct weir_rule minute_and_burst[] = {
         WEIR_FIXED_WINDOW("minute", 100, WEIR_MINUTES(1)),
         WEIR_TOKEN_BUCKET("burst", 20, 4, WEIR_SECONDS(1), .cost = 2),
+        WEIR_FIXED_WINDOW("day", 9, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK),
+        WEIR_CALENDAR_MONTH("month", 99),
         { 0 },
     };
     static const struct weir_rule login[] = {
@@ -71,6 +73,8 @@ Test(routes, every_endpoint_is_listed_with_its_limits)
         "GET /api/weather/{city}\n"
         "    minute: fixed window, 100 in 60s, by caller\n"
         "    burst: token bucket of 20, 4 back in 1s, by caller, cost 2\n"
+        "    day: fixed window, 9 in 86400s by the clock, by caller\n"
+        "    month: fixed window, 99 in a calendar month, by caller\n"
         "POST /api/login\n"
         "    login: fixed window, 5 in 1500ms, by IP, bucket \"auth\"; store away: deny\n"
         "* /old/*\n"

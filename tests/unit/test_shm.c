@@ -264,3 +264,62 @@ Test(shm, gives_back_to_the_overflow_counter_what_was_taken_there)
     store->ops->refund(store->self, &ask);
     cr_expect_eq(ask_one(store, &a, "user:z", 1, NULL).remaining, 3);
 }
+
+/* ---- windows with an anchor -------------------------------------------------------- */
+
+static int64_t wall_us;
+
+static int64_t wall_clock(void)
+{
+    return wall_us;
+}
+
+static struct weir_store *anchored_store(int64_t now_wall_us)
+{
+    struct weir_error error = { { 0 } };
+    wall_us = now_wall_us;
+    weir__clock_replace(asks_clock, wall_clock);
+    struct weir_store *made = weir_shm_create(NULL, &error);
+    cr_assert_not_null(made, "%s", error.text);
+    return made;
+}
+
+Test(shm, a_window_with_an_anchor_ends_when_the_wall_clock_says)
+{
+    struct rule_kit day = WINDOW("day", 1, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK);
+    struct weir_store *own = anchored_store(WEIR_DAYS(20000) + WEIR_HOURS(23));
+    cr_expect(ask_one(own, &day, "user:1", 1, NULL).allowed);
+    wall_us += WEIR_HOURS(1) - 1;
+    cr_expect_eq(ask_one(own, &day, "user:1", 1, NULL).retry_us, 1);
+    asks_now_us += WEIR_DAYS(3); /* no clock of this rule */
+    cr_expect_eq(ask_one(own, &day, "user:1", 1, NULL).retry_us, 1);
+    wall_us += 1;
+    cr_expect_eq(ask_one(own, &day, "user:1", 1, NULL).full_us, WEIR_DAYS(1));
+    weir_store_destroy(own);
+}
+
+Test(shm, a_window_with_an_anchor_outlives_steps_of_the_wall_clock)
+{
+    struct rule_kit month = kit((struct weir_rule)WEIR_CALENDAR_MONTH("m", 1));
+    struct weir_store *own = anchored_store(WEIR_DAYS(20000));
+    struct weir_store_ask ask;
+    cr_expect(ask_one(own, &month, "user:1", 1, &ask).allowed);
+    wall_us -= WEIR_DAYS(400);
+    struct weir_rule_answer answer = ask_one(own, &month, "user:1", 1, NULL);
+    cr_expect_not(answer.allowed);
+    cr_expect_leq(answer.retry_us, WEIR_DAYS(31));
+    wall_us = WEIR_DAYS(19999) + 1 + answer.retry_us;
+    cr_expect(ask_one(own, &month, "user:1", 1, NULL).allowed);
+    weir_store_destroy(own);
+}
+
+Test(shm, gives_back_to_a_window_with_an_anchor)
+{
+    struct rule_kit month = kit((struct weir_rule)WEIR_CALENDAR_MONTH("m", 1));
+    struct weir_store *own = anchored_store(WEIR_DAYS(20000));
+    struct weir_store_ask ask;
+    cr_expect(ask_one(own, &month, "user:1", 1, &ask).allowed);
+    own->ops->refund(own->self, &ask);
+    cr_expect(ask_one(own, &month, "user:1", 1, NULL).allowed);
+    weir_store_destroy(own);
+}
