@@ -24,7 +24,9 @@ location / {
 }
 END
 # Not for the programs, which take every WEIR_ variable for an option.
-export -n WEIR_BUILD WEIR_KEEP
+for name in "${!WEIR_@}"; do
+    export -n "${name?}"
+done
 [[ $(id -u) != 0 ]] || export WEIR_SOCKET_GROUP=www-data
 export WEIR_MAX_BODY=8M
 
