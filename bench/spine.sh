@@ -5,6 +5,9 @@
 #   bench/spine.sh [ROUNDS [SECONDS]]        default: 7 rounds of 2 seconds each
 #   bench/redis.sh [ROUNDS [SECONDS]]        the same over a Redis of its own, against
 #                                            libfcgi with one blocking hiredis call
+#   bench/fcgx.sh [ROUNDS [SECONDS]]         what libfcgi's form costs: a handler of Weir's
+#                                            against one of libfcgi's as an endpoint, in a
+#                                            loop of its own, and under weir-run
 #
 # The variants take turns within a round, since the machine's other load comes and goes;
 # what counts is the median over the rounds, and the best against the best. Builds into
@@ -16,10 +19,13 @@ rounds=${1:-7}
 seconds=${2:-2}
 connections=${connections:-32}
 with_redis=${with_redis:-}
+with_fcgx=${with_fcgx:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build-bench
 variants=(libfcgi plain nonblocking plain_limited nonblocking_limited)
 [ -z "$with_redis" ] || variants=(libfcgi libfcgi_redis plain_limited nonblocking_limited)
+
+[ -z "$with_fcgx" ] || variants=(plain fcgx fcgx_one pull run libfcgi)
 
 for program in nginx wrk meson ninja awk; do
     command -v "$program" >/dev/null || {
@@ -29,8 +35,8 @@ for program in nginx wrk meson ninja awk; do
 done
 [ -d "$build" ] || meson setup "$build" "$root" --buildtype=release -Dtests=false \
     -Ddemo=false -Dbench=true >/dev/null
-ninja -C "$build" bench/hello bench/on_fd0 bench/libfcgi_hello \
-    bench/libfcgi_redis >/dev/null
+ninja -C "$build" bench/hello bench/on_fd0 bench/libfcgi_hello bench/libfcgi_redis \
+    bench/pull_hello tools/weir-run tools/weir-run.so >/dev/null
 
 room=$(mktemp -d /tmp/weir-bench-XXXXXX)
 chmod 755 "$room"
@@ -59,6 +65,14 @@ if [ -n "$with_redis" ]; then
 fi
 "$build/bench/on_fd0" "$room/libfcgi" "$build/bench/libfcgi_hello" 48 &
 pids+=($!) libfcgi=$!
+pull=
+if [ -n "$with_fcgx" ]; then
+    "$build/bench/on_fd0" "$room/pull" "$build/bench/pull_hello" 7 &
+    pids+=($!) pull=$!
+    "$build/bench/on_fd0" "$room/run" "$build/tools/weir-run" \
+        "$build/bench/libfcgi_hello" 7 &
+    pids+=($!) run=$!
+fi
 "$build/bench/hello" --listen "unix:$room/weir" --socket-mode 0666 \
     --store "$store" --log-level warning &
 pids+=($!) weir=$!
@@ -85,6 +99,8 @@ http {
     upstream libfcgi_redis {
         server unix:$room/libfcgi_redis; keepalive 32; keepalive_requests 1000000000;
     }
+    upstream pull { server unix:$room/pull; keepalive 32; keepalive_requests 1000000000; }
+    upstream run { server unix:$room/run; keepalive 32; keepalive_requests 1000000000; }
     upstream weir { server unix:$room/weir; keepalive 32; keepalive_requests 1000000000; }
     server {
         listen 127.0.0.1:$port;
@@ -92,6 +108,8 @@ http {
         fastcgi_keep_conn on;
         location /libfcgi_redis { fastcgi_pass libfcgi_redis; }
         location /libfcgi { fastcgi_pass libfcgi; }
+        location /pull { fastcgi_pass pull; }
+        location /run { fastcgi_pass run; }
         location / { fastcgi_pass weir; }
     }
 }
@@ -127,6 +145,8 @@ measure() { # VARIANT
     local app=$weir path=$1 app_before nginx_before redis_before requests
     [ "$1" = libfcgi ] && app=$libfcgi
     [ "$1" = libfcgi_redis ] && app=$libfcgi_redis
+    [ "$1" = pull ] && app=$pull
+    [ "$1" = run ] && app=$run
     wrk -t1 -c"$connections" -d1s "http://127.0.0.1:$port/$path" >/dev/null
     app_before=$(cpu_ns "$app") nginx_before=$(cpu_ns "$nginx")
     redis_before=$(redis_ns)
@@ -159,8 +179,8 @@ fi
 
 # ---- the table --------------------------------------------------------------------------
 
-printf '%-22s %8s %8s %8s %8s %8s %9s\n' 'CPU us a request' app nginx total best \
-    'of lib' 'requests/s'
+printf '%-22s %8s %8s %8s %8s %9s %9s\n' 'CPU us a request' app nginx total best \
+    'of first' 'requests/s'
 sort "$room/figures" | awk -v order="${variants[*]}" '
     function median(list, n,    i, j, t) {
         for (i = 2; i <= n; i++)

@@ -182,7 +182,7 @@ static bool is_secure(const char *path, const struct stat *stat)
 }
 
 /* NULL, or what keeps a library from being put before its libfcgi. */
-static const char *hindrance(const struct program *program, const struct program *self)
+static const char *compare(const struct program *program, const struct program *self)
 {
     if (program->header->e_machine != self->header->e_machine)
         return "is for another kind of machine than weir-run";
@@ -200,20 +200,29 @@ static const char *hindrance(const struct program *program, const struct program
     return NULL;
 }
 
+const char *
+run_elf_hindrance(const void *bytes, size_t len, const void *self_bytes, size_t self_len)
+{
+    struct program program = { 0 }, self = { 0 };
+    const char *why = NULL;
+    if (!read_program(&(struct image){ self_bytes, self_len }, &self, &why) ||
+        !read_program(&(struct image){ bytes, len }, &program, &why))
+        return why;
+    return compare(&program, &self);
+}
+
 bool run_elf_can_be_preloaded(const char *path, struct weir_error *ret_error)
 {
     struct stat stat, self_stat;
     struct image image, self_image;
-    struct program program = { 0 }, self = { 0 };
-    const char *why = NULL;
     if (access(path, X_OK) < 0 || !open_image(path, &image, &stat))
         return weir__error(ret_error, "%s: %s", path, strerror(errno));
     if (!open_image("/proc/self/exe", &self_image, &self_stat)) {
         close_image(&image);
         return weir__error(ret_error, "/proc/self/exe: %s", strerror(errno));
     }
-    if (read_program(&self_image, &self, &why) && read_program(&image, &program, &why))
-        why = hindrance(&program, &self);
+    const char *why =
+        run_elf_hindrance(image.bytes, image.len, self_image.bytes, self_image.len);
     if (!why && is_secure(path, &stat))
         why = "gets other rights than its caller's (set-user-ID, set-group-ID or "
               "capabilities), and then no library is loaded before it: " INSTEAD;

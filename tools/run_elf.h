@@ -11,4 +11,9 @@
  * instead. Any file may be given; nothing in it is trusted. */
 bool run_elf_can_be_preloaded(const char *path, struct weir_error *ret_error);
 
+/* The same for the bytes of its file, aligned for any type, beside those of a program
+ * that runs here. NULL, or what it is instead. Pure. */
+const char *
+run_elf_hindrance(const void *bytes, size_t len, const void *self, size_t self_len);
+
 #endif

@@ -137,7 +137,7 @@ static bool is_same_path(const char *a, const char *b)
 static bool has_any_method(const struct reader *reader, const char *path)
 {
     for (unsigned i = 0; i < reader->endpoints_len; i++)
-        if (reader->endpoints[i].pattern[0] == '*' &&
+        if (strncmp(reader->endpoints[i].pattern, "* ", 2) == 0 &&
             is_same_path(path_of(reader->endpoints[i].pattern), path))
             return true;
     return false;
