@@ -3,7 +3,7 @@
 local nonce, kind, charge, p1, p2, p3, p4, p5 = struct.unpack('<dddddddd', ARGV[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local found = redis.call('MGET', KEYS[1])[1]
+local found = redis.pcall('GET', KEYS[1])
 local time, value, old_time, old_value = 0, 0, 0, 0
 if found and #found == 16 then
     time, value = struct.unpack('<dd', found)
@@ -42,7 +42,11 @@ else
     end
 end
 if admitted == 1 and charge == 1 then
-    redis.call('SET', KEYS[1], struct.pack('<dd', time, value),
-               'PX', math.ceil((time + 1 - now) / 1000))
+    if kind == 1 and time == old_time then
+        redis.call('SETRANGE', KEYS[1], '8', struct.pack('<d', value))
+    else
+        redis.call('SET', KEYS[1], struct.pack('<dd', time, value),
+                   'PX', math.ceil((time + 1 - now) / 1000))
+    end
 end
 return struct.pack('<ddddd', nonce, now, admitted, old_time, old_value)

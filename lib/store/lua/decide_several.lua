@@ -13,6 +13,10 @@
 -- before the year 2255; they are packed, never printed, so that no digit is lost. What is
 -- not a counter of ours, whatever its type, counts as never seen and is overwritten.
 --
+-- Within a window only the value is written, in its place, which costs half and leaves the
+-- key the lifetime that the window began with. A key that has lost it gets one again with
+-- the next window.
+--
 -- The reply is a string of doubles: the nonce, the time now, 1 where all admit, then each
 -- counter as it was found. What remains and how long to wait is worked out from these by
 -- the one who asked, with the arithmetic that all stores share.
@@ -74,8 +78,12 @@ if admitted == 1 then
     for i = 1, #KEYS do
         if a[at + 2] == 1 then
             local time, value = new[2 * i - 1], new[2 * i]
-            redis.call('SET', KEYS[i], struct.pack('<dd', time, value),
-                       'PX', math.ceil((time + 1 - now) / 1000))
+            if a[at + 1] == 1 and time == reply[2 * i + 2] then
+                redis.call('SETRANGE', KEYS[i], '8', struct.pack('<d', value))
+            else
+                redis.call('SET', KEYS[i], struct.pack('<dd', time, value),
+                           'PX', math.ceil((time + 1 - now) / 1000))
+            end
         end
         at = at + 7
     end
