@@ -20,6 +20,7 @@ seconds=${2:-2}
 connections=${connections:-32}
 with_redis=${with_redis:-}
 with_fcgx=${with_fcgx:-}
+rate=${rate:-} # requests a second; empty: as fast as answers come
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build-bench
 variants=(libfcgi plain nonblocking plain_limited nonblocking_limited)
@@ -36,7 +37,7 @@ done
 [ -d "$build" ] || meson setup "$build" "$root" --buildtype=release -Dtests=false \
     -Ddemo=false -Dbench=true >/dev/null
 ninja -C "$build" bench/hello bench/on_fd0 bench/libfcgi_hello bench/libfcgi_redis \
-    bench/pull_hello tools/weir-run tools/weir-run.so >/dev/null
+    bench/pull_hello bench/pace tools/weir-run tools/weir-run.so >/dev/null
 
 room=$(mktemp -d /tmp/weir-bench-XXXXXX)
 chmod 755 "$room"
@@ -139,27 +140,41 @@ redis_ns() {
     if [ -n "$redis" ]; then cpu_ns "$redis"; else echo 0; fi
 }
 
-# One line: variant, app's microseconds a request, nginx's, requests a second,
-# Redis's microseconds, p50.
-measure() { # VARIANT
-    local app=$weir path=$1 app_before nginx_before redis_before requests
-    [ "$1" = libfcgi ] && app=$libfcgi
-    [ "$1" = libfcgi_redis ] && app=$libfcgi_redis
-    [ "$1" = pull ] && app=$pull
-    [ "$1" = run ] && app=$run
-    wrk -t1 -c"$connections" -d1s "http://127.0.0.1:$port/$path" >/dev/null
-    app_before=$(cpu_ns "$app") nginx_before=$(cpu_ns "$nginx")
-    redis_before=$(redis_ns)
-    wrk --latency -t1 -c"$connections" -d"${seconds}s" "http://127.0.0.1:$port/$path" >"$room/wrk"
-    requests=$(awk '/ requests in / { print $1 }' "$room/wrk")
+# drive PATH SECONDS: how many requests were answered, and p50. At $rate requests a second
+# where that is set, else as fast as answers come.
+drive() {
+    if [ -n "$rate" ]; then
+        "$build/bench/pace" "$port" "/$1" "$rate" "$2" >"$room/pace" || {
+            cat "$room/pace" >&2
+            return 1
+        }
+        awk '{ print $1, $2 "us" }' "$room/pace"
+        return
+    fi
+    wrk --latency -t1 -c"$connections" -d"$2s" "http://127.0.0.1:$port/$1" >"$room/wrk"
     if grep -q 'Non-2xx' "$room/wrk"; then
         cat "$room/wrk" >&2
         return 1
     fi
+    awk '$1 == "50%" { p50 = $2 } / requests in / { print $1, p50 }' "$room/wrk"
+}
+
+# One line: variant, app's microseconds a request, nginx's, requests a second,
+# Redis's microseconds, p50.
+measure() { # VARIANT
+    local app=$weir path=$1 app_before nginx_before redis_before requests p50
+    [ "$1" = libfcgi ] && app=$libfcgi
+    [ "$1" = libfcgi_redis ] && app=$libfcgi_redis
+    [ "$1" = pull ] && app=$pull
+    [ "$1" = run ] && app=$run
+    drive "$path" 1 >/dev/null
+    app_before=$(cpu_ns "$app") nginx_before=$(cpu_ns "$nginx")
+    redis_before=$(redis_ns)
+    read -r requests p50 < <(drive "$path" "$seconds")
     awk -v name="$1" -v app=$(($(cpu_ns "$app") - app_before)) \
         -v nginx=$(($(cpu_ns "$nginx") - nginx_before)) -v requests="$requests" \
         -v seconds="$seconds" -v redis=$(($(redis_ns) - redis_before)) \
-        -v p50="$(awk '$1 == "50%" { print $2 }' "$room/wrk")" 'BEGIN {
+        -v p50="$p50" 'BEGIN {
             printf "%s %.2f %.2f %.0f %.2f %s\n", name, app / requests / 1000,
                    nginx / requests / 1000, requests / seconds, redis / requests / 1000,
                    p50 }'
@@ -173,7 +188,8 @@ for round in $(seq "$rounds"); do
 done
 
 if [ -n "$with_redis" ]; then
-    echo "variant, app, nginx, requests/s, Redis (us a request), p50; $connections connections"
+    echo "variant, app, nginx, requests/s, Redis (us a request), p50;" \
+        "${rate:+at $rate a second, over }$connections connections"
     sort -s -k1,1 "$room/figures"
 fi
 

@@ -246,6 +246,22 @@ bool weir__turn_is_open(void)
     return here && here->open;
 }
 
+bool weir__turn_may_wait(void)
+{
+    if (!here || !here->open || here->soon.first || here->block.first ||
+        weir__loop_has_work(here->loop))
+        return false;
+    if (atomic_load(&here->loop->waiting) > 0)
+        return true;
+    weir__loop_call_to_wait(here->loop);
+    return false;
+}
+
+void weir__turn_waited(void)
+{
+    begin_work(here);
+}
+
 int weir__turn_index(void)
 {
     return here ? (int)here->index : -1;

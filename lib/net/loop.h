@@ -170,6 +170,12 @@ void weir__turn_reopen(void);
 /* True in a loop's thread within a turn: what is called now must not block. */
 bool weir__turn_is_open(void);
 
+/* At the end of a turn: whether the thread may wait a little without anybody else having
+ * to, since nothing else of the turn is left to do and another thread is in the poller.
+ * And once it has waited: takes the time of the turn anew. */
+bool weir__turn_may_wait(void);
+void weir__turn_waited(void);
+
 /* The calling thread's index in its loop, -1 outside. */
 int weir__turn_index(void);
 

@@ -111,6 +111,16 @@ void weir__loop_call_for_many(struct weir__loop *loop)
     pthread_mutex_unlock(&loop->mutex);
 }
 
+void weir__loop_call_to_wait(struct weir__loop *loop)
+{
+    if (is_busy(loop, weir__turn_now_us()))
+        return;
+    pthread_mutex_lock(&loop->mutex);
+    if (loop->calls == 0)
+        call(loop);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
 void weir__loop_rest_stop(struct weir__loop *loop)
 {
     pthread_mutex_lock(&loop->mutex);

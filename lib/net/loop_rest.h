@@ -23,6 +23,10 @@ void weir__loop_lean(struct weir__loop *loop, bool brief);
  * where a processor may be free for it. */
 void weir__loop_call_for_many(struct weir__loop *loop);
 
+/* Nobody is in the poller although a thread would like to wait a little: one is called to
+ * it, unless the loop is busy. */
+void weir__loop_call_to_wait(struct weir__loop *loop);
+
 /* Lets all that rest see that the loop stops. */
 void weir__loop_rest_stop(struct weir__loop *loop);
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "store/redis_await.h"
 #include "store/redis_flight.h"
 #include "store/redis_link.h"
 #include "store/redis_probe.h"
@@ -95,9 +96,13 @@ static void turn_ended(void *arg)
     if (!atomic_load_explicit(&connection->unsent, memory_order_relaxed))
         return;
     pthread_mutex_lock(&connection->lock);
-    if (connection->fd >= 0)
-        weir__redis_link_flush(connection, weir__clock_now_us(), &answers);
+    int fd = connection->fd;
+    int64_t epoch = connection->epoch;
+    bool awaits =
+        fd >= 0 && weir__redis_await_begin(connection, weir__clock_now_us(), &answers);
     pthread_mutex_unlock(&connection->lock);
+    if (awaits)
+        weir__redis_await(connection, fd, epoch, &answers);
     weir__redis_answers_tell(&answers);
 }
 
@@ -231,7 +236,7 @@ void weir__redis_connection_start(struct weir__redis_connection *connection,
            (now_us = weir__clock_now_us()) < until_us) {
         struct pollfd waited = {
             .fd = connection->fd,
-            .events = connection->wants_write ? POLLIN | POLLOUT : POLLIN,
+            .events = connection->wanted & WEIR__POLL_WRITE ? POLLIN | POLLOUT : POLLIN,
         };
         poll(&waited, 1, (int)((until_us - now_us) / 1000) + 1);
         weir__redis_link_look(connection, &answers);

@@ -42,8 +42,10 @@ struct weir__redis_connection {
     pthread_mutex_t lock; /* guards all that follows */
     enum weir__redis_state state;
     int fd;
-    bool wants_write; /* as the poller has it */
-    bool probes;      /* it has the breaker's probe */
+    unsigned wanted;       /* of enum weir__poll, as the poller has it */
+    bool probes;           /* it has the breaker's probe */
+    bool awaited;          /* a thread waits for the reply on the spot */
+    int64_t await_from_us; /* none does so before */
     uint64_t nonce;
     int64_t epoch;      /* grows with each connection */
     unsigned loads;     /* how often the scripts were sent on this one */

@@ -52,6 +52,7 @@ void weir__redis_link_lose(struct weir__redis_connection *connection,
     weir__buf_reset(&connection->out, OUT_KEEP_BYTES);
     connection->sent = 0;
     connection->greetings = 0;
+    connection->awaited = false;
     atomic_store(&connection->unsent, false);
     weir__alarm_clear(&connection->deadline);
 
@@ -71,15 +72,19 @@ void weir__redis_link_lose(struct weir__redis_connection *connection,
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-static void want_write(struct weir__redis_connection *connection, bool wanted)
+static void want(struct weir__redis_connection *connection, unsigned what)
 {
-    if (connection->wants_write == wanted)
+    if (connection->wanted == what)
         return;
-    connection->wants_write = wanted;
-    weir__poller_change(&connection->loop->poller,
-                        connection->fd,
-                        WEIR__POLL_READ | (wanted ? WEIR__POLL_WRITE : 0u),
-                        &connection->source);
+    connection->wanted = what;
+    weir__poller_change(
+        &connection->loop->poller, connection->fd, what, &connection->source);
+}
+
+void weir__redis_link_listen(struct weir__redis_connection *connection)
+{
+    if (connection->flights_len > 0 && !connection->awaited)
+        want(connection, connection->wanted | WEIR__POLL_READ);
 }
 
 void weir__redis_link_flush(struct weir__redis_connection *connection,
@@ -96,7 +101,7 @@ void weir__redis_link_flush(struct weir__redis_connection *connection,
         if (now < 0 && errno == EINTR)
             continue;
         if (now < 0 && errno == EAGAIN) {
-            want_write(connection, true);
+            want(connection, WEIR__POLL_READ | WEIR__POLL_WRITE);
             return;
         }
         if (now < 0) {
@@ -107,7 +112,7 @@ void weir__redis_link_flush(struct weir__redis_connection *connection,
     }
     weir__buf_reset(&connection->out, OUT_KEEP_BYTES);
     connection->sent = 0;
-    want_write(connection, false);
+    want(connection, connection->awaited ? 0 : WEIR__POLL_READ);
 }
 
 /* ---- connecting -------------------------------------------------------------------- */
@@ -144,7 +149,7 @@ void weir__redis_link_connect(struct weir__redis_connection *connection,
     connection->heard_us = now_us;
     connection->greet_until_us = now_us + GREETING_US;
     connection->state = WEIR__REDIS_CONNECTING;
-    connection->wants_write = true;
+    connection->wanted = WEIR__POLL_READ | WEIR__POLL_WRITE;
     if (!weir__poller_add(&connection->loop->poller,
                           connection->fd,
                           WEIR__POLL_READ | WEIR__POLL_WRITE,
@@ -259,7 +264,7 @@ void weir__redis_link_look(struct weir__redis_connection *connection,
             greet(connection, now_us, answers);
     }
     weir__redis_link_read(connection, now_us, answers);
-    if (connection->wants_write && connection->fd >= 0)
+    if ((connection->wanted & WEIR__POLL_WRITE) && connection->fd >= 0)
         weir__redis_link_flush(connection, now_us, answers);
     if (connection->state == WEIR__REDIS_UP && connection->flights_len == 0)
         weir__alarm_clear(&connection->deadline);

@@ -29,6 +29,9 @@ void weir__redis_link_read(struct weir__redis_connection *connection,
                            int64_t now_us,
                            struct weir__redis_answers *answers);
 
+/* Has the poller report replies, where any are missing and nobody waits for them. */
+void weir__redis_link_listen(struct weir__redis_connection *connection);
+
 /* Does whatever the socket is ready for. It must not be down. */
 void weir__redis_link_look(struct weir__redis_connection *connection,
                            struct weir__redis_answers *answers);
