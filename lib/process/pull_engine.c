@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "process/listen.h"
+#include "process/pull_address.h"
 #include "process/pull_environment.h"
 #include "process/worker.h"
 
@@ -125,13 +126,10 @@ int weir__pull_engine_open(const char *path)
     struct weir__listeners listeners = { 0 };
     struct weir__options options = engine.options;
     char text[160];
-    snprintf(text,
-             sizeof text,
-             path[0] == ':' ? "tcp:0.0.0.0%s" : "unix:%s", /* as libfcgi reads it */
-             path);
     options.listen[0] = text;
     options.listen_len = 1;
-    if (weir__listen_open(&options, &listeners, &error) != WEIR__LISTEN_OK) {
+    if (!weir__pull_address(path, text, sizeof text, &error) ||
+        weir__listen_open(&options, &listeners, &error) != WEIR__LISTEN_OK) {
         weir__log(WEIR_LOG_ERROR, "%s", error.text);
         return -1;
     }
@@ -147,7 +145,10 @@ static bool is_listening(int fd)
 
 bool weir__pull_engine_can_listen(int fd)
 {
-    return engine.started || engine.options.listen_len > 0 || getenv("LISTEN_FDS") ||
+    pthread_mutex_lock(&engine.mutex);
+    bool started = engine.started; /* descriptor 0 is another one then */
+    pthread_mutex_unlock(&engine.mutex);
+    return started || engine.options.listen_len > 0 || getenv("LISTEN_FDS") ||
            is_listening(fd);
 }
 

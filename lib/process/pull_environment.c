@@ -52,6 +52,11 @@ bool weir__pull_environment(weir_fcgx_fn *fcgx,
     arguments[len] = NULL;
     if (!weir__options_parse(&options, len, arguments, NULL, ret_error))
         return false;
+    const char *servers = getenv("FCGI_WEB_SERVER_ADDRS");
+    if (servers && *servers)
+        return weir__error(ret_error,
+                           "FCGI_WEB_SERVER_ADDRS is libfcgi's, Weir lets every peer in: "
+                           "unset it once only the web server reaches the socket");
     if (options.action != WEIR__ACTION_RUN)
         return weir__error(ret_error, "environment: an option that only prints");
     if (!weir__pull_limits_parse(limits ? limits : "", fcgx, ret_limits, ret_error))

@@ -11,7 +11,8 @@
 
 /* Reads WEIR_LIMIT and each WEIR_MAX_BODY as --max-body. Values point into memory that is
  * never freed. False with a text; a variable of that form which is no option is a mistake
- * too, since it may be a limit that was meant. Not for several threads. */
+ * too, since it may be a limit that was meant, and so is libfcgi's list of peers, since
+ * it would be passed over. Not for several threads. */
 bool weir__pull_environment(weir_fcgx_fn *fcgx,
                             struct weir__options *ret_options,
                             struct weir__pull_limits *ret_limits,

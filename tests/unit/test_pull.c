@@ -247,9 +247,11 @@ Test(pull, takes_options_from_the_environment)
 Test(pull, refuses_a_start_with_a_mistake_in_the_environment)
 {
     static const char *const mistakes[][2] = {
-        { "WEIR_LIMIT", "many" },    { "WEIR_LIMIT", "3" },      { "WEIR_LIMIT", "3/x" },
-        { "WEIR_LIMIT", "0x3/60s" }, { "WEIR_NO_SUCH", "1" },    { "WEIR_THREADS", "no" },
-        { "WEIR_HELP", "" },         { "WEIR_LIMIT", "-1/60s" },
+        { "WEIR_LIMIT", "many" },   { "WEIR_LIMIT", "3" },
+        { "WEIR_LIMIT", "3/x" },    { "WEIR_LIMIT", "0x3/60s" },
+        { "WEIR_NO_SUCH", "1" },    { "WEIR_THREADS", "no" },
+        { "WEIR_HELP", "" },        { "FCGI_WEB_SERVER_ADDRS", "127.0.0.1" },
+        { "WEIR_LIMIT", "-1/60s" },
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         setenv(mistakes[i][0], mistakes[i][1], 1);
