@@ -174,7 +174,7 @@ nothing_runs() {
         echo "$1: left running: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
         bad=1
     done
-    for unit in nginx redis-server lighttpd apache2; do
+    for unit in nginx redis-server lighttpd apache2 fcgiwrap.service fcgiwrap.socket; do
         if [[ $(systemctl is-enabled "$unit" 2>/dev/null) == enabled ]]; then
             echo "$1: $unit would start at the next boot"
             bad=1

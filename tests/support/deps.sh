@@ -86,12 +86,13 @@ restore_policy() {
     rm -f "$policy.new"
 }
 
-# Keeps a service that a package of this call brought from coming up at the next boot.
+# Keeps a service that a package of this call brought, or a socket that would start it,
+# from coming up at the next boot.
 disable_new_services() { # PACKAGE...
     local unit
     command -v systemctl >/dev/null || return 0
     for unit in $(dpkg-query -L "$@" | sed -n 's|^\(/usr\)\?/lib/systemd/system/||p' |
-        grep -v -e / -e @ | grep '\.service$' | sort -u); do
+        grep -v -e / -e @ | grep -E '\.(service|socket)$' | sort -u); do
         if systemctl --quiet is-enabled "$unit" 2>/dev/null; then
             systemctl --quiet disable "$unit" >/dev/null 2>&1 || true
         fi
