@@ -74,7 +74,7 @@ answer() {
 compare() {
     local name seen
     while IFS=$'\t' read -r name seen; do
-        [[ $name != "exit status" ]] || continue
+        [[ $name != differs* ]] || continue
         check "$1, $2: $name" "$seen" "$(answer "$1" "$2" "$name")"
     done <"$room/$1.libfcgi"
 }
@@ -88,7 +88,11 @@ for example in hello body threads stdio; do
 done
 
 check "an exit status: libfcgi's, Weir's, weir-run's" "1 0 0" \
-    "$(for kind in libfcgi weir run; do answer body $kind "exit status"; done | xargs)"
+    "$(for kind in libfcgi weir run; do answer body $kind "differs, exit status"; done | xargs)"
+check "a short body: libfcgi's says so, Weir's never sees it" "1 0 0" \
+    "$(for kind in libfcgi weir run; do
+        answer body $kind "differs, a short body" | grep -c '{content-type: text/plain}' || true
+    done | xargs)"
 complaint='no such way to read'
 check "libfcgi: a complaint is in nginx's log" 1 "$(grep -c "$complaint" "$room/nginx/error.log")"
 check "weir: both are in the program's" 2 "$(grep -c ": $complaint" "$room/body.weir.log")"

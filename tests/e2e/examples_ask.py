@@ -6,13 +6,13 @@
 A line for each case: its name, a tab, the status, the fields, and the length and digest
 of the body. Cases whose names begin with "raw" speak FastCGI to SOCKET themselves; the
 others go through the nginx at PORT, which takes the socket from the field X-Build. What
-may differ between builds is left out here, each with its reason:
+may differ between builds is left out here, or is a case that begins with "differs":
 
   - Date;
   - in a raw answer, the reason behind the number in Status, and the order of the fields:
     Weir reads the program's head and writes its own;
-  - the exit status of a request, which no web server looks at: Weir's is always 0. It is
-    printed as a case of its own, "exit status";
+  - the exit status of a request, which no web server looks at: Weir's is always 0;
+  - a body that is shorter than declared: Weir refuses it before it reaches the program;
   - Content-Length and Transfer-Encoding of an answer whose length the program doesn't
     declare: Weir has the whole of a short answer and says how long it is.
 
@@ -146,7 +146,7 @@ class Raw:
         self.path = path
         self.exit_status = None  # of the last answer
 
-    def request(self, method, target, body, record_bytes):
+    def request(self, method, target, body, record_bytes, missing=0):
         path, _, query = target.partition("?")
         params = {
             "REQUEST_METHOD": method,
@@ -154,7 +154,7 @@ class Raw:
             "DOCUMENT_URI": path,
             "SCRIPT_NAME": path,
             "QUERY_STRING": query,
-            "CONTENT_LENGTH": str(len(body)) if method == "POST" else "",
+            "CONTENT_LENGTH": str(len(body) + missing) if method == "POST" else "",
             "REMOTE_ADDR": "192.0.2.1",
             "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_USER_AGENT": "ask",
@@ -178,8 +178,17 @@ class Raw:
             streams[kind] += content
         return b""
 
-    def ask(self, method, target, body=b"", piece=0, record_bytes=32768, declared=False):
-        data = self.request(method, target, body, record_bytes)
+    def ask(
+        self,
+        method,
+        target,
+        body=b"",
+        piece=0,
+        record_bytes=32768,
+        missing=0,
+        declared=False,
+    ):
+        data = self.request(method, target, body, record_bytes, missing)
         with socket.socket(socket.AF_UNIX) as peer:
             peer.settimeout(TIMEOUT_SECS)
             peer.connect(self.path)
@@ -245,7 +254,8 @@ def body(http, raw):
     yield "HEAD", 200, http.ask("HEAD", "/", declared=True)
     yield "an error and an exit status", 400, http.ask("POST", "/?no-such", few)
     yield "raw, an error and an exit status", 400, raw.ask("POST", "/?no-such", few)
-    yield "exit status", 400, (400, raw.exit_status)
+    yield "differs, exit status", 400, (400, raw.exit_status)
+    yield "differs, a short body", 400, raw.ask("POST", "/", few, missing=1)
     yield "raw, gone in its body", 200, raw.leave("/", sent)
     yield "after it", 200, http.ask("POST", "/", few, declared=True)
 
