@@ -6,11 +6,15 @@
  * answer means (filters/ratelimit.c). */
 #include "question.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+
+#define POOL_MAX 1024
 
 /* How far a question is that is answered later. The one who takes it out of OPEN has it:
  * the answer (WAKING, then ANSWERED), or the request that waits no longer (ABANDONED). */
@@ -90,11 +94,49 @@ static void refund(struct weir__question *question)
     }
 }
 
+/* ---- memory of questions that may outlive their request ------------------------------
+ */
+
+/* Those that are over are kept for the next, up to a number that a busy process may have
+ * on their way; one process's, any thread. */
+static struct {
+    pthread_mutex_t mutex;
+    struct weir_store_ask *first;
+    unsigned len;
+} pool = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static struct weir__question *take_from_pool(void)
+{
+    pthread_mutex_lock(&pool.mutex);
+    struct weir_store_ask *ask = pool.first;
+    if (ask) {
+        pool.first = ask->next;
+        pool.len--;
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    return ask ? (struct weir__question *)((char *)ask -
+                                           offsetof(struct weir__question, ask))
+               : malloc(sizeof(struct weir__question));
+}
+
 static void destroy(struct weir__question *question)
 {
-    if (question->on_heap)
+    if (!question->on_heap)
+        return;
+    pthread_mutex_lock(&pool.mutex);
+    bool keep = pool.len < POOL_MAX;
+    if (keep) {
+        question->ask.next = pool.first;
+        pool.first = &question->ask;
+        pool.len++;
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    if (!keep)
         free(question);
 }
+
+/* ---- its life ------------------------------------------------------------------------
+ */
 
 /* Only called where decide() said PENDING, once. Any thread. */
 static void done(struct weir_store_ask *ask)
@@ -133,7 +175,7 @@ struct weir__question *weir__question_create(struct weir *w,
         weir__policy_find(w->app->policy, w->endpoint_index);
     bool on_heap = store->ops->may_pend;
     struct weir__question *question =
-        on_heap ? malloc(sizeof *question) : weir_alloc(w, sizeof *question);
+        on_heap ? take_from_pool() : weir_alloc(w, sizeof *question);
     if (!question)
         return NULL;
     question->store = store;
