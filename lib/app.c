@@ -13,6 +13,8 @@
 #include "fcgx.h"
 #include "limit/policy.h"
 #include "router.h"
+#include "store/shm.h"
+#include "store/shm_segment.h"
 
 #define REDIS "redis:" /* as --store begins */
 
@@ -78,8 +80,10 @@ static bool check_endpoints(struct weir__app *app, struct weir_error *ret_error)
 static struct weir_store *make_shm(const struct weir__options *options,
                                    struct weir_error *ret_error)
 {
-    return weir_shm_create(&(struct weir_shm_options){ .entries = options->shm_entries },
-                           ret_error);
+    return weir__shm_create_from(
+        &(struct weir_shm_options){ .entries = options->shm_entries },
+        options->shm_fd > 0 ? options->shm_fd : -1,
+        ret_error);
 }
 
 static struct weir_store *make_redis(const struct weir__options *options,
@@ -161,6 +165,14 @@ bool weir__app_create(const struct weir_app *declared,
     warn_of_limits_that_nobody_enforces(app);
     *ret_app = app;
     return true;
+}
+
+int weir__app_shm_fd(const struct weir__app *app)
+{
+    if (app->fallback)
+        return weir__shm_segment_of(app->fallback)->fd;
+    return app->store_is_ours && is_shm(app->store) ? weir__shm_segment_of(app->store)->fd
+                                                    : -1;
 }
 
 void weir__app_destroy(struct weir__app *app)

@@ -49,6 +49,10 @@ bool weir__app_create(const struct weir_app *declared,
  * check that weir__app_create() begins with, for who reads a table before. Any thread. */
 bool weir__app_check_abi(const struct weir_abi *abi, struct weir_error *ret_error);
 
+/* The memory with the counters of the shared-memory store that was made here, to be
+ * handed on; -1 where there is none. Any thread. */
+int weir__app_shm_fd(const struct weir__app *app);
+
 /* Stops the filters, frees everything; takes NULL. */
 void weir__app_destroy(struct weir__app *app);
 

@@ -5,18 +5,23 @@
  */
 #include <weir/weir.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "options.h"
+#include "process/handed.h"
 #include "process/listen.h"
+#include "process/notify.h"
 #include "process/parent.h"
 #include "process/routes.h"
 #include "process/settings.h"
+#include "process/upgrade.h"
 
 static int refuse(int status, const struct weir_error *error)
 {
@@ -58,15 +63,29 @@ static void log_listeners(const struct weir__listeners *listeners)
     }
 }
 
+/* The path of the program's own file, for a new generation; what stands there may be
+ * replaced meanwhile. */
+static bool find_program(char *ret_path, size_t size)
+{
+    ssize_t len = readlink("/proc/self/exe", ret_path, size - 1);
+    if (len <= 0)
+        return false;
+    ret_path[len] = '\0';
+    return true;
+}
+
 /* Listens only when all else has gone well, so that nobody waits at a socket in vain. */
 static int listen_and_run(const struct weir__app *frozen,
-                          const struct weir__options *options)
+                          const struct weir__options *options,
+                          char **argv,
+                          const struct weir__handed *handed)
 {
+    char program[PATH_MAX];
     struct weir_error error = { "" };
     struct weir__listeners listeners = { 0 };
     if (!weir__settings_block(&error))
         return refuse(EX_OSERR, &error);
-    switch (weir__listen_open(options, &listeners, &error)) {
+    switch (weir__listen_take_over(options, handed, &listeners, &error)) {
     case WEIR__LISTEN_NONE:
         weir__error(&error,
                     "nowhere to listen: name an address with --listen; see --help");
@@ -77,21 +96,31 @@ static int listen_and_run(const struct weir__app *frozen,
         break;
     }
     log_listeners(&listeners);
+    struct weir__upgrade_config upgrade = {
+        .program = program,
+        .argv = argv,
+        .shm_fd = weir__app_shm_fd(frozen),
+        .ready_fd = handed->ready_fd,
+    };
     int status = weir__parent_run(&(struct weir__parent_config){
         .app = frozen,
         .listeners = &listeners,
         .workers = options->workers,
         .drain_ms = options->drain_ms,
+        .upgrade = find_program(program, sizeof program) ? &upgrade : NULL,
         .run = weir__worker_run,
     });
     weir__listen_close(&listeners);
     return status;
 }
 
-static int serve(const struct weir_app *app, const struct weir__options *options)
+static int serve(const struct weir_app *app, struct weir__options *options, char **argv)
 {
     struct weir_error error = { "" };
     struct weir__app *frozen = NULL;
+    struct weir__handed handed;
+    weir__handed_take(&handed);
+    options->shm_fd = handed.shm_fd > 0 ? handed.shm_fd : 0;
     if (!weir__settings_parent(&error))
         return refuse(EX_OSERR, &error);
     if (app->start && !app->start(&error)) {
@@ -100,7 +129,10 @@ static int serve(const struct weir_app *app, const struct weir__options *options
     }
     if (!weir__app_create(app, options, NULL, &frozen, &error))
         return refuse(EX_CONFIG, &error);
-    int status = listen_and_run(frozen, options);
+    int shm_fd = weir__app_shm_fd(frozen);
+    if (shm_fd >= 0 && shm_fd != handed.shm_fd)
+        weir__notify_keep(WEIR__HANDED_SHM, shm_fd);
+    int status = listen_and_run(frozen, options, argv, &handed);
     weir__app_destroy(frozen);
     return status;
 }
@@ -122,7 +154,7 @@ int weir_main(int argc, char **argv, const struct weir_app *app)
     int status = EX_OK;
     switch (options.action) {
     case WEIR__ACTION_RUN:
-        return serve(app, &options);
+        return serve(app, &options, argv);
     case WEIR__ACTION_HELP:
         weir__options_help(stdout, program_name(app, argv), app->options);
         break;

@@ -64,6 +64,7 @@ struct weir__options {
     unsigned instances; /* that share the store, default 1: each enforces max / instances
                            while it is away */
     size_t shm_entries; /* counters in shared memory; 0: the store's default */
+    int shm_fd;         /* memory with the counters of an earlier start; 0: none */
     enum weir_log_level log_level; /* lowest that is sent, default info */
 };
 

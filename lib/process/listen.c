@@ -1,4 +1,4 @@
-/* Makes listening sockets and takes over passed ones. A path in the file system is only
+/* Makes listening sockets and takes over handed ones. A path in the file system is only
  * ever replaced where it is a socket on which nobody listens, and only removed where it
  * is still the file made here. Names are never looked up: an address is a number. */
 #include "process/listen.h"
@@ -9,16 +9,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "process/listen_unix.h"
 #include "process/units.h"
-
-#define PASSED_FIRST 3 /* where systemd's descriptors begin: sd_listen_fds(3) */
 
 /* ---- addresses ------------------------------------------------------------------- */
 
@@ -186,9 +184,9 @@ static int accepts(int fd)
     return on != 0;
 }
 
-/* Takes a passed socket into the list. */
+/* Takes a handed socket into the list. */
 static bool
-add_passed(int fd, struct weir__listeners *listeners, struct weir_error *ret_error)
+add_handed(int fd, struct weir__listeners *listeners, struct weir_error *ret_error)
 {
     int type = 0, domain = 0;
     socklen_t type_len = sizeof type, domain_len = sizeof domain;
@@ -210,50 +208,102 @@ add_passed(int fd, struct weir__listeners *listeners, struct weir_error *ret_err
 
 /* ---- all of them ----------------------------------------------------------------- */
 
+/* Whether a socket that listens at `its` is what the option asks for. */
+static bool is_wanted(const struct weir__listen_address *its,
+                      const struct weir__listen_address *wanted)
+{
+    if (its->at.any.sa_family != wanted->at.any.sa_family)
+        return false;
+    if (its->at.any.sa_family == AF_UNIX)
+        return strncmp(its->at.un.sun_path,
+                       wanted->at.un.sun_path,
+                       sizeof its->at.un.sun_path) == 0;
+    if (its->at.any.sa_family == AF_INET6) {
+        const struct sockaddr_in6 *theirs = (const void *)&wanted->at.storage;
+        const struct sockaddr_in6 *ours = (const void *)&its->at.storage;
+        return memcmp(&ours->sin6_addr, &theirs->sin6_addr, sizeof ours->sin6_addr) ==
+                   0 &&
+               (theirs->sin6_port == 0 || ours->sin6_port == theirs->sin6_port);
+    }
+    const struct sockaddr_in *theirs = (const void *)&wanted->at.storage;
+    const struct sockaddr_in *ours = (const void *)&its->at.storage;
+    return ours->sin_addr.s_addr == theirs->sin_addr.s_addr &&
+           (theirs->sin_port == 0 || ours->sin_port == theirs->sin_port);
+}
+
+/* Takes the socket that was handed to us for that address out of handed; -1: none was. */
+static int take_handed(struct weir__handed *handed,
+                       const struct weir__listen_address *wanted)
+{
+    for (unsigned i = 0; i < handed->listen_len && i < WEIR__LISTEN_MAX; i++) {
+        struct weir__listen_address its = { .len = sizeof its.at };
+        int fd = handed->listen_fds[i];
+        if (fd >= 0 && accepts(fd) == 1 && getsockname(fd, &its.at.any, &its.len) == 0 &&
+            is_wanted(&its, wanted)) {
+            handed->listen_fds[i] = -1;
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* The file of a unix socket that was handed to us is ours to remove from now on. */
+static void adopt_file(const struct sockaddr_un *address, struct weir__listen_file *file)
+{
+    struct stat stat;
+    if (lstat(address->sun_path, &stat) < 0 || !S_ISSOCK(stat.st_mode))
+        return;
+    memcpy(file->path, address->sun_path, sizeof file->path);
+    file->device = stat.st_dev;
+    file->inode = stat.st_ino;
+}
+
+static bool open_one(const struct weir__options *options,
+                     const char *text,
+                     struct weir__handed *handed,
+                     struct weir__listeners *listeners,
+                     struct weir_error *ret_error)
+{
+    struct weir__listen_address address = { .len = 0 };
+    unsigned i = listeners->len;
+    if (!weir__listen_parse(text, &address, ret_error))
+        return false;
+    listeners->is_unix[i] = address.at.any.sa_family == AF_UNIX;
+    int fd = take_handed(handed, &address);
+    if (fd >= 0) {
+        if (listeners->is_unix[i])
+            adopt_file(&address.at.un, &listeners->files[i]);
+        return add_handed(fd, listeners, ret_error);
+    }
+    bool opened = listeners->is_unix[i]
+                      ? weir__listen_unix_open(options,
+                                               &address.at.un,
+                                               &listeners->fds[i],
+                                               &listeners->files[i],
+                                               ret_error)
+                      : open_tcp(text, &address, &listeners->fds[i], ret_error);
+    listeners->len += opened;
+    return opened;
+}
+
 static bool open_named(const struct weir__options *options,
+                       struct weir__handed handed,
                        struct weir__listeners *listeners,
                        struct weir_error *ret_error)
 {
-    for (unsigned i = 0; i < options->listen_len; i++) {
-        struct weir__listen_address address = { .len = 0 };
-        const char *text = options->listen[i];
-        bool opened = false;
-        if (!weir__listen_parse(text, &address, ret_error))
+    for (unsigned i = 0; i < options->listen_len; i++)
+        if (!open_one(options, options->listen[i], &handed, listeners, ret_error))
             return false;
-        listeners->is_unix[i] = address.at.any.sa_family == AF_UNIX;
-        if (listeners->is_unix[i])
-            opened = weir__listen_unix_open(options,
-                                            &address.at.un,
-                                            &listeners->fds[i],
-                                            &listeners->files[i],
-                                            ret_error);
-        else
-            opened = open_tcp(text, &address, &listeners->fds[i], ret_error);
-        if (!opened)
-            return false;
-        listeners->len++;
-    }
+    for (unsigned i = 0; i < handed.listen_len && i < WEIR__LISTEN_MAX; i++)
+        if (handed.listen_fds[i] >= 0)
+            close(handed.listen_fds[i]);
     return true;
-}
-
-/* How many sockets systemd passed to this very process; 0 where none. */
-static unsigned systemd_count(void)
-{
-    const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-    uint64_t pid_number, count = 0;
-    bool ours = pid && fds && weir__unit_parse(WEIR__UNIT_COUNT, pid, &pid_number) &&
-                pid_number == (uint64_t)getpid() &&
-                weir__unit_parse(WEIR__UNIT_COUNT, fds, &count);
-    unsetenv("LISTEN_PID");
-    unsetenv("LISTEN_FDS");
-    unsetenv("LISTEN_FDNAMES");
-    return ours ? (unsigned)(count > UINT32_MAX ? UINT32_MAX : count) : 0;
 }
 
 /* Moves the listening socket at descriptor 0 away, so that nothing takes it for input. */
 static bool move_standard_input(int *ret_fd, struct weir_error *ret_error)
 {
-    int moved = fcntl(0, F_DUPFD_CLOEXEC, PASSED_FIRST);
+    int moved = fcntl(0, F_DUPFD_CLOEXEC, WEIR__HANDED_FIRST);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     bool good = moved >= 0 && null >= 0 && dup2(null, 0) == 0;
     if (!good)
@@ -267,50 +317,62 @@ static bool move_standard_input(int *ret_fd, struct weir_error *ret_error)
     return good;
 }
 
-static enum weir__listen_result open_passed(struct weir__listeners *listeners,
+static enum weir__listen_result open_handed(const struct weir__handed *handed,
+                                            struct weir__listeners *listeners,
                                             struct weir_error *ret_error)
 {
-    unsigned count = systemd_count();
     int fd = -1;
-    if (count > WEIR__LISTEN_MAX) {
+    if (handed->listen_len > WEIR__LISTEN_MAX) {
         weir__error(ret_error,
                     "%u sockets were passed, at most %d are taken",
-                    count,
+                    handed->listen_len,
                     WEIR__LISTEN_MAX);
         return WEIR__LISTEN_FAILED;
     }
-    for (unsigned i = 0; i < count; i++)
-        if (!add_passed(PASSED_FIRST + (int)i, listeners, ret_error))
+    for (unsigned i = 0; i < handed->listen_len; i++)
+        if (!add_handed(handed->listen_fds[i], listeners, ret_error))
             return WEIR__LISTEN_FAILED;
-    if (count > 0)
+    if (handed->listen_len > 0)
         return WEIR__LISTEN_OK;
     if (accepts(0) != 1)
         return WEIR__LISTEN_NONE;
     if (!move_standard_input(&fd, ret_error))
         return WEIR__LISTEN_FAILED;
-    if (!add_passed(fd, listeners, ret_error)) {
+    if (!add_handed(fd, listeners, ret_error)) {
         close(fd);
         return WEIR__LISTEN_FAILED;
     }
     return WEIR__LISTEN_OK;
 }
 
-enum weir__listen_result weir__listen_open(const struct weir__options *options,
-                                           struct weir__listeners *ret_listeners,
-                                           struct weir_error *ret_error)
+enum weir__listen_result weir__listen_take_over(const struct weir__options *options,
+                                                const struct weir__handed *handed,
+                                                struct weir__listeners *ret_listeners,
+                                                struct weir_error *ret_error)
 {
     struct weir__listeners listeners = { 0 };
     enum weir__listen_result result;
     if (options->listen_len > 0)
-        result = open_named(options, &listeners, ret_error) ? WEIR__LISTEN_OK
-                                                            : WEIR__LISTEN_FAILED;
+        result = open_named(options, *handed, &listeners, ret_error)
+                     ? WEIR__LISTEN_OK
+                     : WEIR__LISTEN_FAILED;
     else
-        result = open_passed(&listeners, ret_error);
+        result = open_handed(handed, &listeners, ret_error);
     if (result == WEIR__LISTEN_OK)
         *ret_listeners = listeners;
     else
         weir__listen_close(&listeners);
     return result;
+}
+
+enum weir__listen_result weir__listen_open(const struct weir__options *options,
+                                           struct weir__listeners *ret_listeners,
+                                           struct weir_error *ret_error)
+{
+    struct weir__handed handed = { .shm_fd = -1, .ready_fd = -1 };
+    if (options->listen_len == 0)
+        weir__handed_take(&handed);
+    return weir__listen_take_over(options, &handed, ret_listeners, ret_error);
 }
 
 void weir__listen_close(struct weir__listeners *listeners)
@@ -322,4 +384,10 @@ void weir__listen_close(struct weir__listeners *listeners)
         close(listeners->fds[i]);
     }
     listeners->len = 0;
+}
+
+void weir__listen_leave_files(struct weir__listeners *listeners)
+{
+    for (unsigned i = 0; i < listeners->len; i++)
+        listeners->files[i].path[0] = '\0';
 }

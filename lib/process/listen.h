@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "options.h"
+#include "process/handed.h"
 
 /* What "unix:PATH" or "tcp:ADDRESS:PORT" says. */
 struct weir__listen_address {
@@ -60,8 +61,20 @@ enum weir__listen_result weir__listen_open(const struct weir__options *options,
                                            struct weir__listeners *ret_listeners,
                                            struct weir_error *ret_error);
 
+/* The same with what was handed to this process, which has been read already. A handed
+ * socket that listens on an address of the options stands for it, as it is; of tcp with
+ * port 0 the port is the handed one's. What was handed and isn't named is closed. */
+enum weir__listen_result weir__listen_take_over(const struct weir__options *options,
+                                                const struct weir__handed *handed,
+                                                struct weir__listeners *ret_listeners,
+                                                struct weir_error *ret_error);
+
 /* Closes them and removes the socket files that are still those that were made here. */
 void weir__listen_close(struct weir__listeners *listeners);
+
+/* From now on the files are another process's, which has the sockets too: closing removes
+ * nothing. */
+void weir__listen_leave_files(struct weir__listeners *listeners);
 
 /* "unix:/run/app.sock", "tcp:127.0.0.1:9000": where it really listens, cut to size. */
 void weir__listen_text(int fd, char *text, size_t size);

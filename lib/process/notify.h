@@ -9,4 +9,9 @@
  * reads; never blocks. Not while another thread changes the environment. */
 bool weir__notify(const char *state);
 
+/* Gives fd to systemd to keep beyond our end, in place of what it keeps under that name:
+ * the next start finds it as process/handed.h says. Nothing happens where the unit's
+ * FileDescriptorStoreMax= is 0. Otherwise as weir__notify(). */
+bool weir__notify_keep(const char *name, int fd);
+
 #endif

@@ -24,6 +24,7 @@
 #include "process/child.h"
 #include "process/notify.h"
 #include "process/settings.h"
+#include "process/upgrade.h"
 
 #define MS_US INT64_C(1000)
 #define FORK_RETRY_US INT64_C(1000000)
@@ -36,6 +37,7 @@ struct parent {
     /* Places for twice the workers: one that drains has its successor beside it already.
      */
     struct weir__children children;
+    struct weir__upgrade upgrade;
 
     unsigned long started;
     int64_t fork_at_us; /* after a failed fork: when to try again */
@@ -44,7 +46,7 @@ struct parent {
     bool announced; /* all were ready once */
     bool ever_ready;
 
-    bool stopping;
+    bool stopping, handed_over;
     int64_t stop_us;
     int status;
 };
@@ -128,7 +130,8 @@ static void begin_stop(struct parent *parent, int status, int64_t now_us)
     parent->stopping = true;
     parent->stop_us = now_us;
     parent->status = status;
-    weir__notify("STOPPING=1");
+    if (!parent->handed_over)
+        weir__notify("STOPPING=1");
     /* Whoever connects from now on is to be refused, not left waiting. */
     weir__listen_close(parent->config->listeners);
     for (unsigned i = 0; i < parent->children.max; i++) {
@@ -140,11 +143,23 @@ static void begin_stop(struct parent *parent, int status, int64_t now_us)
     }
 }
 
+/* A new generation serves: its sockets are ours, so what waits in them is not lost. */
+static void hand_over(struct parent *parent, int64_t now_us)
+{
+    char state[32];
+    snprintf(state, sizeof state, "MAINPID=%d", (int)parent->upgrade.pid);
+    weir__notify(state);
+    weir__listen_leave_files(parent->config->listeners);
+    parent->handed_over = true;
+    begin_stop(parent, EX_OK, now_us);
+}
+
 /* SIGTERM or SIGINT. */
 static void asked_to_stop(struct parent *parent, int64_t now_us)
 {
     if (!parent->stopping) {
         weir__log(WEIR_LOG_INFO, "stopping");
+        weir__upgrade_cancel(&parent->upgrade);
         begin_stop(parent, EX_OK, now_us);
         return;
     }
@@ -187,6 +202,7 @@ static void announce_if_complete(struct parent *parent)
     parent->announced = true;
     weir__log(WEIR_LOG_INFO, "ready: %u workers", parent->config->workers);
     weir__notify("READY=1");
+    weir__upgrade_say_ready(parent->config->upgrade);
 }
 
 static void hear(struct parent *parent,
@@ -265,6 +281,7 @@ static void reap(struct parent *parent, int64_t now_us)
         if (!parent->ever_ready && WIFEXITED(status) && WEXITSTATUS(status) == 1)
             begin_stop(parent, EX_OSERR, now_us);
     }
+    weir__upgrade_reap(&parent->upgrade);
 }
 
 static void take_signals(struct parent *parent, int64_t now_us)
@@ -284,7 +301,11 @@ static void take_signals(struct parent *parent, int64_t now_us)
         case SIGUSR1:
             weir__children_ask_sums(&parent->children);
             break;
-        default: /* SIGHUP, SIGUSR2: reserved, so that they never mean the end */
+        case SIGUSR2:
+            if (!parent->stopping)
+                weir__upgrade_start(&parent->upgrade, parent->config->listeners, now_us);
+            break;
+        default: /* SIGHUP: reserved, so that it never means the end */
             break;
         }
     }
@@ -311,7 +332,9 @@ static void wait_and_hear(struct parent *parent, int64_t until_us, int64_t now_u
         parent->polls[i + 1] = (struct pollfd){ .fd = child->pid ? child->control_fd : -1,
                                                 .events = POLLIN };
     }
-    if (poll(parent->polls, max + 1, timeout_ms(until_us, now_us)) <= 0)
+    parent->polls[max + 1] =
+        (struct pollfd){ .fd = parent->upgrade.word_fd, .events = POLLIN };
+    if (poll(parent->polls, max + 2, timeout_ms(until_us, now_us)) < 0)
         return;
     now_us = weir__clock_now_us();
     for (unsigned i = 0; i < max; i++)
@@ -319,6 +342,8 @@ static void wait_and_hear(struct parent *parent, int64_t until_us, int64_t now_u
             hear_all(parent, &parent->children.list[i], now_us);
     if (parent->polls[0].revents)
         take_signals(parent, now_us);
+    if (weir__upgrade_hear(&parent->upgrade, now_us) && !parent->stopping)
+        hand_over(parent, now_us);
 }
 
 static void loop(struct parent *parent)
@@ -331,9 +356,13 @@ static void loop(struct parent *parent)
             begin_stop(parent, parent->status, now_us);
             continue;
         }
-        int64_t kill_us = kill_overdue(parent, now_us);
+        int64_t until_us = kill_overdue(parent, now_us);
+        if (start_us < until_us)
+            until_us = start_us;
+        if (parent->upgrade.until_us < until_us)
+            until_us = parent->upgrade.until_us;
         weir__children_log_asked_sums(&parent->children);
-        wait_and_hear(parent, start_us < kill_us ? start_us : kill_us, now_us);
+        wait_and_hear(parent, until_us, now_us);
     }
 }
 
@@ -357,8 +386,9 @@ int weir__parent_run(const struct weir__parent_config *config)
     sigset_t set;
     weir__settings_signals(&set);
     weir__brake_init(&parent.brake, config->workers);
+    weir__upgrade_init(&parent.upgrade, config->upgrade);
     parent.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    parent.polls = calloc(places + 1, sizeof *parent.polls);
+    parent.polls = calloc(places + 2, sizeof *parent.polls);
     if (!weir__children_init(&parent.children, places) || !parent.polls ||
         parent.signal_fd < 0) {
         weir__log(WEIR_LOG_ERROR, "the parent can't start: %s", strerror(errno));
@@ -373,6 +403,7 @@ int weir__parent_run(const struct weir__parent_config *config)
     if (parent.signal_fd >= 0)
         close(parent.signal_fd);
     weir__children_finish(&parent.children);
+    weir__upgrade_finish(&parent.upgrade);
     free(parent.polls);
     return parent.status;
 }

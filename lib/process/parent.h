@@ -7,6 +7,8 @@
 #include "process/listen.h"
 #include "process/worker.h"
 
+struct weir__upgrade_config; /* process/upgrade.h */
+
 /* At a stop a worker has the drain time; then so much longer until it is killed. */
 #define WEIR__PARENT_GRACE_MS 500
 
@@ -17,8 +19,9 @@
 struct weir__parent_config {
     const struct weir__app *app; /* handed to the workers */
     struct weir__listeners *listeners;
-    unsigned workers;  /* 1 to 256 */
-    unsigned drain_ms; /* what a worker is given to finish */
+    unsigned workers;                           /* 1 to 256 */
+    unsigned drain_ms;                          /* what a worker is given to finish */
+    const struct weir__upgrade_config *upgrade; /* NULL: SIGUSR2 does nothing */
 
     /* What a worker does: weir__worker_run, or a test's. */
     int (*run)(const struct weir__worker_config *config);
@@ -30,8 +33,9 @@ struct weir__parent_config {
  * A worker that dies is started again at once, under the brake of process/brake.h. Where
  * a worker says that it can't start (status 1) before any was ready, the whole start has
  * failed: 71, as where the system refuses what is needed (EX_OSERR). What happens is
- * logged. SIGUSR1 logs the sums of all workers; SIGHUP and SIGUSR2 are taken and do
- * nothing.
+ * logged. SIGUSR1 logs the sums of all workers. SIGUSR2 starts a new generation; once it
+ * is ready this one drains, without a new connection of its own, and 0 is returned.
+ * SIGHUP is taken and does nothing.
  *
  * After weir__settings_parent() and weir__settings_block(), before any thread exists. In
  * a worker it doesn't return: the process ends with what run returned. */

@@ -10,8 +10,10 @@
 #include "store/shm.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "store/shm_lock.h"
 #include "store/shm_stop.h"
 #include "store/shm_table.h"
@@ -376,9 +378,11 @@ static const struct weir_store_ops shm_ops = {
     .destroy = shm_destroy,
 };
 
-struct weir_store *weir__shm_create_at(const struct weir_shm_options *options,
-                                       const char *path,
-                                       struct weir_error *ret_error)
+/* From a path, NULL for anonymous memory, or, where it is one, from a descriptor. */
+static struct weir_store *create(const struct weir_shm_options *options,
+                                 const char *path,
+                                 int fd,
+                                 struct weir_error *ret_error)
 {
     struct weir_store *store = malloc(sizeof *store);
     struct shm *shm = malloc(sizeof *shm);
@@ -387,7 +391,10 @@ struct weir_store *weir__shm_create_at(const struct weir_shm_options *options,
         goto free_both;
     }
     size_t entries = options ? options->entries : 0;
-    if (!weir__shm_segment_create(entries, path, &shm->segment, ret_error))
+    bool made = fd >= 0
+                    ? weir__shm_segment_adopt(entries, fd, &shm->segment, ret_error)
+                    : weir__shm_segment_create(entries, path, &shm->segment, ret_error);
+    if (!made)
         goto free_both;
     *store = (struct weir_store){ .ops = &shm_ops, .self = shm };
     return store;
@@ -398,10 +405,33 @@ free_both:
     return NULL;
 }
 
+struct weir_store *weir__shm_create_at(const struct weir_shm_options *options,
+                                       const char *path,
+                                       struct weir_error *ret_error)
+{
+    return create(options, path, -1, ret_error);
+}
+
+struct weir_store *weir__shm_create_from(const struct weir_shm_options *options,
+                                         int fd,
+                                         struct weir_error *ret_error)
+{
+    struct weir_error why = { "" };
+    struct weir_store *store = fd >= 0 ? create(options, NULL, fd, &why) : NULL;
+    if (store)
+        return store;
+    store = create(options, NULL, -1, ret_error);
+    if (fd >= 0) { /* only now: the new memory's descriptor is to have another number */
+        weir__log(WEIR_LOG_WARNING, "the counters begin anew: %s", why.text);
+        close(fd);
+    }
+    return store;
+}
+
 struct weir_store *weir_shm_create(const struct weir_shm_options *options,
                                    struct weir_error *ret_error)
 {
-    return weir__shm_create_at(options, NULL, ret_error);
+    return create(options, NULL, -1, ret_error);
 }
 
 const struct weir__shm_segment *weir__shm_segment_of(const struct weir_store *store)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +25,13 @@ static size_t bytes_of(uint64_t buckets)
 {
     return HEADER_BYTES + WEIR__SHM_STRIPES * sizeof(struct weir__shm_stripe) +
            (WEIR__SHM_OVERFLOW_BUCKETS + buckets) * sizeof(struct weir__shm_bucket);
+}
+
+static uint64_t buckets_for(size_t entries)
+{
+    if (entries == 0)
+        entries = WEIR__SHM_ENTRIES_DEFAULT;
+    return (entries + WEIR__SHM_WAYS - 1) / WEIR__SHM_WAYS;
 }
 
 /* What the kernel would give without swapping or killing; no bound where it doesn't say.
@@ -164,11 +172,9 @@ bool weir__shm_segment_create(size_t entries,
                               struct weir__shm_segment *ret,
                               struct weir_error *ret_error)
 {
-    if (entries == 0)
-        entries = WEIR__SHM_ENTRIES_DEFAULT;
     if (entries > WEIR__SHM_ENTRIES_MAX)
         return weir__error(ret_error, "shared memory: %zu entries are too many", entries);
-    uint64_t buckets = (entries + WEIR__SHM_WAYS - 1) / WEIR__SHM_WAYS;
+    uint64_t buckets = buckets_for(entries);
     struct weir__shm_segment segment = { .bytes = bytes_of(buckets) };
     segment.fd =
         path ? open_file(path, ret_error) : open_memory(segment.bytes, ret_error);
@@ -185,6 +191,47 @@ bool weir__shm_segment_create(size_t entries,
     if (!path)
         fcntl(segment.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     fill(&segment, buckets);
+    *ret = segment;
+    return true;
+}
+
+/* Of another boot, or of another time namespace, the times mean nothing here. */
+static bool is_of_now(const struct weir__shm_segment *segment,
+                      struct weir_error *ret_error)
+{
+    uint8_t boot_id[16] = { 0 };
+    read_boot_id(boot_id);
+    if (memcmp(boot_id, segment->header->boot_id, sizeof boot_id) != 0)
+        return weir__error(ret_error, "shared memory: of another boot");
+    if (segment->header->epoch_us > weir__clock_now_us())
+        return weir__error(ret_error, "shared memory: of another clock");
+    return true;
+}
+
+bool weir__shm_segment_adopt(size_t entries,
+                             int fd,
+                             struct weir__shm_segment *ret,
+                             struct weir_error *ret_error)
+{
+    struct weir__shm_segment segment = { .fd = fd };
+    struct stat stat;
+    int seals = fcntl(fd, F_GET_SEALS);
+    /* Whoever could take pages away could kill us with SIGBUS. */
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &stat) < 0)
+        return weir__error(ret_error,
+                           "shared memory: what was handed on is none of ours");
+    segment.bytes = (size_t)stat.st_size;
+    if (entries > WEIR__SHM_ENTRIES_MAX ||
+        segment.bytes != bytes_of(buckets_for(entries)))
+        return weir__error(ret_error, "shared memory: the size that is asked for is new");
+    if (!map(&segment, ret_error))
+        return false;
+    assert(segment.header);
+    if (!weir__shm_segment_check(&segment, ret_error) ||
+        !is_of_now(&segment, ret_error)) {
+        munmap(segment.header, segment.bytes);
+        return false;
+    }
     *ret = segment;
     return true;
 }

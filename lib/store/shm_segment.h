@@ -67,6 +67,15 @@ bool weir__shm_segment_create(size_t entries,
                               struct weir__shm_segment *ret,
                               struct weir_error *ret_error);
 
+/* Takes over the segment that another process has made in anonymous memory and handed on
+ * as fd: memory that can't shrink, with the layout of this program, of this boot and of a
+ * time before now, with room for so many entries. The descriptor is the segment's then.
+ * False with a text; fd stays the caller's. */
+bool weir__shm_segment_adopt(size_t entries,
+                             int fd,
+                             struct weir__shm_segment *ret,
+                             struct weir_error *ret_error);
+
 /* Maps every page into this process, before the first request does it page by page. For a
  * forked worker; failure only costs time. */
 void weir__shm_segment_touch(const struct weir__shm_segment *segment);

@@ -1,5 +1,5 @@
-/* The app of process.sh: an answer at once, one that takes its time, one with a limit,
- * and one that says which worker serves. */
+/* The app of process.sh and upgrade.sh: an answer at once, one that takes its time, one
+ * with a limit, and one that says which worker serves. */
 #include <stdlib.h>
 #include <time.h>
 

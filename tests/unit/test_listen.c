@@ -506,3 +506,96 @@ Test(listen, a_bound_socket_at_descriptor_0_that_does_not_listen_is_nothing)
 {
     cr_expect_eq(in_child(not_listening_at_standard_input), 0);
 }
+
+/* ---- sockets and other things that were handed on -------------------------------- */
+
+/* The named one is taken over, file and all; the one that nobody names is closed. */
+static int handed_and_named(void)
+{
+    struct weir__handed handed = { .listen_len = 2, .shm_fd = -1, .ready_fd = -1 };
+    struct stat before, after;
+    handed.listen_fds[0] = bind_path(other, SOCK_STREAM, 8);
+    handed.listen_fds[1] = bind_path(path, SOCK_STREAM, 8);
+    options.listen[options.listen_len++] = address;
+    if (stat(path, &before) < 0 ||
+        weir__listen_take_over(&options, &handed, &listeners, &error) != WEIR__LISTEN_OK)
+        return 1;
+    if (listeners.len != 1 || listeners.fds[0] != handed.listen_fds[1] ||
+        !listeners.is_unix[0])
+        return 2;
+    if (stat(path, &after) < 0 || before.st_ino != after.st_ino)
+        return 3;
+    if (fcntl(handed.listen_fds[0], F_GETFD) >= 0)
+        return 4;
+    weir__listen_close(&listeners);
+    return access(path, F_OK) < 0 ? 0 : 5;
+}
+
+static int handed_on_to_another(void)
+{
+    options.listen[options.listen_len++] = address;
+    if (weir__listen_open(&options, &listeners, &error) != WEIR__LISTEN_OK)
+        return 1;
+    weir__listen_leave_files(&listeners);
+    weir__listen_close(&listeners);
+    return access(path, F_OK) == 0 ? 0 : 2;
+}
+
+static int handed_port(void)
+{
+    struct weir__handed handed = { .listen_len = 1, .shm_fd = -1, .ready_fd = -1 };
+    char before[64], after[64];
+    options.listen[options.listen_len++] = "tcp:127.0.0.1:0";
+    if (weir__listen_open(&options, &listeners, &error) != WEIR__LISTEN_OK)
+        return 1;
+    handed.listen_fds[0] = listeners.fds[0];
+    weir__listen_text(listeners.fds[0], before, sizeof before);
+    if (weir__listen_take_over(&options, &handed, &listeners, &error) != WEIR__LISTEN_OK)
+        return 2;
+    weir__listen_text(listeners.fds[0], after, sizeof after);
+    if (listeners.fds[0] != handed.listen_fds[0] || strcmp(before, after) != 0)
+        return 3;
+    /* The same port of another address is another socket. */
+    options.listen[0] = "tcp:127.0.0.2:0";
+    if (weir__listen_take_over(&options, &handed, &listeners, &error) != WEIR__LISTEN_OK)
+        return 4;
+    return fcntl(handed.listen_fds[0], F_GETFD) < 0 ? 0 : 5;
+}
+
+static int names_are_read(void)
+{
+    struct weir__handed handed;
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 3; fd < 8; fd++)
+        dup2(null, fd);
+    pass_environment(getpid(), "5");
+    setenv("LISTEN_FDNAMES", "weir:weir-shm:weir-ready:weir-shm", 1);
+    weir__handed_take(&handed);
+    if (handed.listen_len != 2 || handed.listen_fds[0] != 3 || handed.listen_fds[1] != 7)
+        return 1;
+    if (handed.shm_fd != 6 || handed.ready_fd != 5)
+        return 2;
+    if (fcntl(4, F_GETFD) >= 0) /* of two the later one */
+        return 3;
+    return getenv("LISTEN_FDNAMES") ? 4 : 0;
+}
+
+Test(listen, a_socket_that_was_handed_on_is_taken_where_it_is_named)
+{
+    cr_expect_eq(in_child(handed_and_named), 0);
+}
+
+Test(listen, the_file_of_a_socket_that_is_handed_on_stays)
+{
+    cr_expect_eq(in_child(handed_on_to_another), 0);
+}
+
+Test(listen, port_0_is_the_port_that_was_handed_on)
+{
+    cr_expect_eq(in_child(handed_port), 0);
+}
+
+Test(listen, handed_descriptors_have_names)
+{
+    cr_expect_eq(in_child(names_are_read), 0);
+}

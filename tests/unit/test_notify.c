@@ -84,3 +84,27 @@ Test(notify, a_full_socket_does_not_block)
     cr_expect_lt(sent, 100000);
     close(fd);
 }
+
+Test(notify, a_descriptor_is_kept_in_place_of_the_one_before)
+{
+    char name[64], text[64] = "", control[CMSG_SPACE(sizeof(int))];
+    snprintf(name, sizeof name, "@weir-notify-keep-%d", (int)getpid());
+    int fd = bind_and_export(name), pipe_fds[2], kept = -1;
+    cr_assert_eq(pipe(pipe_fds), 0);
+    cr_expect(weir__notify_keep("weir-shm", pipe_fds[1]));
+    expect_state(fd, "FDSTOREREMOVE=1\nFDNAME=weir-shm");
+    struct iovec piece = { .iov_base = text, .iov_len = sizeof text - 1 };
+    struct msghdr message = { .msg_iov = &piece,
+                              .msg_iovlen = 1,
+                              .msg_control = control,
+                              .msg_controllen = sizeof control };
+    cr_assert(recvmsg(fd, &message, 0) > 0);
+    cr_expect_str_eq(text, "FDSTORE=1\nFDNAME=weir-shm");
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    cr_assert(header && header->cmsg_type == SCM_RIGHTS);
+    memcpy(&kept, CMSG_DATA(header), sizeof kept);
+    cr_assert_eq(write(kept, "x", 1), 1);
+    cr_expect_eq(read(pipe_fds[0], text, 1), 1, "it is the same pipe");
+    close(kept);
+    close(fd);
+}

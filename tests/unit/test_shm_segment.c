@@ -209,3 +209,80 @@ Test(shm_segment, fails_at_start_where_there_is_no_room_and_never_later)
         cr_skip("this user may mount no tmpfs, not even in a namespace of its own");
     cr_expect_eq(WEXITSTATUS(status), 0, "step %d", WEXITSTATUS(status));
 }
+
+/* ---- taking over what another process has left ------------------------------------ */
+
+static bool
+adopts(const struct weir__shm_segment *theirs, size_t entries, const char *why)
+{
+    struct weir__shm_segment ours;
+    struct weir_error error = { { 0 } };
+    int fd = dup(theirs->fd);
+    if (weir__shm_segment_adopt(entries, fd, &ours, &error)) {
+        weir__shm_segment_destroy(&ours);
+        return true;
+    }
+    cr_expect(fcntl(fd, F_GETFD) >= 0, "it stays the caller's");
+    cr_expect(strstr(error.text, why), "%s", error.text);
+    close(fd);
+    return false;
+}
+
+/* As if the program that made it had meant it so. */
+static void sign(struct weir__shm_header *header)
+{
+    static const uint8_t no_secret[16];
+    header->check =
+        weir__siphash128(no_secret, header, offsetof(struct weir__shm_header, check));
+}
+
+Test(shm_segment, a_segment_that_is_taken_over_is_the_same_memory)
+{
+    struct weir__shm_segment theirs = made(1000), ours;
+    cr_assert(weir__shm_segment_adopt(1000, dup(theirs.fd), &ours, NULL));
+    theirs.buckets[3].ways[5].hi = 77;
+    cr_expect_eq(ours.buckets[3].ways[5].hi, 77);
+    weir__shm_segment_destroy(&theirs);
+    cr_expect_eq(ours.buckets[3].ways[5].hi, 77, "it outlives its maker");
+    weir__shm_segment_destroy(&ours);
+}
+
+Test(shm_segment, of_another_size_layout_boot_or_clock_none_is_taken_over)
+{
+    struct weir__shm_segment theirs = made(1000);
+    struct weir__shm_header as_made = *theirs.header;
+    cr_expect(adopts(&theirs, 1000, ""));
+    cr_expect_not(adopts(&theirs, 2000, "size"));
+    theirs.header->layout++;
+    sign(theirs.header);
+    cr_expect_not(adopts(&theirs, 1000, "layout"));
+    *theirs.header = as_made;
+    theirs.header->boot_id[7] ^= 1;
+    cr_expect_not(adopts(&theirs, 1000, "damaged"));
+    sign(theirs.header);
+    cr_expect_not(adopts(&theirs, 1000, "boot"));
+    *theirs.header = as_made;
+    theirs.header->epoch_us += 2 * WEIR__SHM_EPOCH_MARGIN_US;
+    sign(theirs.header);
+    cr_expect_not(adopts(&theirs, 1000, "clock"));
+    *theirs.header = as_made;
+    cr_expect(adopts(&theirs, 1000, ""));
+    weir__shm_segment_destroy(&theirs);
+}
+
+Test(shm_segment, what_could_shrink_under_us_is_not_taken_over)
+{
+    struct weir__shm_segment theirs = made(1000), loose = theirs;
+    struct weir_error error = { { 0 } };
+    loose.fd = memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    cr_assert_eq(write(loose.fd, theirs.header, theirs.bytes), (ssize_t)theirs.bytes);
+    cr_expect_not(weir__shm_segment_adopt(1000, loose.fd, &theirs, &error));
+    cr_expect(strstr(error.text, "none of ours"), "%s", error.text);
+    close(loose.fd);
+    int pipe_fds[2];
+    cr_assert_eq(pipe(pipe_fds), 0);
+    cr_expect_not(weir__shm_segment_adopt(1000, pipe_fds[0], &theirs, NULL));
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    weir__shm_segment_destroy(&theirs);
+}
