@@ -44,6 +44,14 @@ bool weir__children_is_manned(const struct weir__children *children, unsigned in
     return false;
 }
 
+bool weir__children_is_anybody(const struct weir__children *children)
+{
+    for (unsigned i = 0; i < children->max; i++)
+        if (children->list[i].pid && !children->list[i].draining)
+            return true;
+    return false;
+}
+
 unsigned weir__children_count(const struct weir__children *children)
 {
     unsigned count = 0;

@@ -15,6 +15,7 @@ struct weir__child {
     int control_fd; /* -1: closed by the worker */
     unsigned index;
     bool ready;
+    int64_t ready_us;   /* since when */
     bool draining;      /* said so, or was told to */
     int64_t kill_at_us; /* 0: not before something happens */
     uint64_t answered;  /* the last question for sums that it answered */
@@ -40,6 +41,9 @@ struct weir__child *weir__children_free_place(const struct weir__children *child
 
 /* Whether somebody who doesn't drain works under that index. */
 bool weir__children_is_manned(const struct weir__children *children, unsigned index);
+
+/* Whether anybody works who doesn't drain. */
+bool weir__children_is_anybody(const struct weir__children *children);
 
 /* How many run; how many of them are ready. */
 unsigned weir__children_count(const struct weir__children *children);

@@ -34,13 +34,14 @@ static bool set_number(const struct option *option,
                        struct weir_error *ret_error)
 {
     uint64_t number = 0;
-    if (!weir__unit_parse(option->unit, value, &number))
+    bool too_large = weir__unit_is_too_large(option->unit, value);
+    if (!too_large && !weir__unit_parse(option->unit, value, &number))
         return weir__error(ret_error,
                            "--%s: \"%s\" is not %s",
                            option->name,
                            value,
                            weir__unit_example(option->unit));
-    if (number < option->min || number > option->max) {
+    if (too_large || number < option->min || number > option->max) {
         char min[32], max[32];
         weir__unit_format(option->unit, option->min, min, sizeof min);
         weir__unit_format(option->unit, option->max, max, sizeof max);

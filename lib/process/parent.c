@@ -63,10 +63,11 @@ static int64_t start_at_us(struct parent *parent, int64_t now_us)
         weir__log(
             WEIR_LOG_ERROR,
             "ALARM: workers end as fast as they start (%u in 10 s): from now on one "
-            "start a second",
+            "start a second, besides a last one",
             parent->brake.bound);
     parent->braked = on;
-    int64_t next_us = weir__brake_next_us(&parent->brake, now_us);
+    bool last = !weir__children_is_anybody(&parent->children);
+    int64_t next_us = weir__brake_next_us(&parent->brake, now_us, last);
     return next_us > parent->fork_at_us ? next_us : parent->fork_at_us;
 }
 
@@ -102,7 +103,8 @@ static int64_t start_missing(struct parent *parent, int64_t now_us)
             return at_us;
         bool again = parent->started >= parent->config->workers;
         if (again)
-            weir__brake_count(&parent->brake, now_us);
+            weir__brake_count(
+                &parent->brake, now_us, !weir__children_is_anybody(&parent->children));
         if (!start(parent, place, index)) {
             if (!again)
                 parent->status = EX_OSERR;
@@ -213,6 +215,7 @@ static void hear(struct parent *parent,
     switch (message->type) {
     case WEIR__CONTROL_READY:
         child->ready = parent->ever_ready = true;
+        child->ready_us = now_us;
         announce_if_complete(parent);
         break;
     case WEIR__CONTROL_DRAINING:
@@ -277,6 +280,7 @@ static void reap(struct parent *parent, int64_t now_us)
             continue;
         hear_all(parent, child, now_us); /* its last words */
         log_end(parent, child, status);
+        weir__brake_ended(&parent->brake, child->ready ? now_us - child->ready_us : -1);
         weir__children_ended(&parent->children, child);
         if (!parent->ever_ready && WIFEXITED(status) && WEXITSTATUS(status) == 1)
             begin_stop(parent, EX_OSERR, now_us);

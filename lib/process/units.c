@@ -26,14 +26,17 @@ static const struct unit units[] = {
     [WEIR__UNIT_TIME] = { "a time such as 200ms or 5s", { { "ms", 1 }, { "s", 1000 } } },
 };
 
-bool weir__unit_parse(enum weir__unit unit, const char *text, uint64_t *ret_number)
+/* Reads the whole text; *ret_fits says whether its number fits. False: not the unit's
+ * grammar. */
+static bool
+read_text(enum weir__unit unit, const char *text, uint64_t *ret_number, bool *ret_fits)
 {
     uint64_t number = 0;
+    bool fits = true;
     const char *p = text;
     for (; *p >= '0' && *p <= '9'; p++) {
         unsigned digit = (unsigned)(*p - '0');
-        if (number > (UINT64_MAX - digit) / 10)
-            return false;
+        fits = fits && number <= (UINT64_MAX - digit) / 10;
         number = number * 10 + digit;
     }
     if (p == text)
@@ -41,12 +44,28 @@ bool weir__unit_parse(enum weir__unit unit, const char *text, uint64_t *ret_numb
     for (const struct suffix *suffix = units[unit].suffixes; suffix->text; suffix++) {
         if (strcmp(p, suffix->text) != 0)
             continue;
-        if (number > UINT64_MAX / suffix->factor)
-            return false;
+        *ret_fits = fits && number <= UINT64_MAX / suffix->factor;
         *ret_number = number * suffix->factor;
         return true;
     }
     return false;
+}
+
+bool weir__unit_parse(enum weir__unit unit, const char *text, uint64_t *ret_number)
+{
+    uint64_t number;
+    bool fits;
+    if (!read_text(unit, text, &number, &fits) || !fits)
+        return false;
+    *ret_number = number;
+    return true;
+}
+
+bool weir__unit_is_too_large(enum weir__unit unit, const char *text)
+{
+    uint64_t number;
+    bool fits;
+    return read_text(unit, text, &number, &fits) && !fits;
 }
 
 void weir__unit_format(enum weir__unit unit, uint64_t number, char *text, size_t size)

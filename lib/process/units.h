@@ -18,6 +18,9 @@ enum weir__unit {
 /* Reads the whole text. False where it is anything else or doesn't fit 64 bits. */
 bool weir__unit_parse(enum weir__unit unit, const char *text, uint64_t *ret_number);
 
+/* Whether the text is as the unit says and only its number doesn't fit 64 bits. */
+bool weir__unit_is_too_large(enum weir__unit unit, const char *text);
+
 /* Writes the number in its shortest exact form into text, NUL-ended and cut to size. */
 void weir__unit_format(enum weir__unit unit, uint64_t number, char *text, size_t size);
 

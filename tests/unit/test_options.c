@@ -125,6 +125,8 @@ Test(options, every_mistake_is_named)
         { { "--head-time=2000" },
           "--head-time: \"2000\" is not a time such as 200ms or 5s" },
         { { "--head-time=9ms" }, "--head-time: 9ms is outside 10ms to 86400s" },
+        { { "--silent-time=99999999999999999999s" },
+          "--silent-time: 99999999999999999999s is outside 10ms to 86400s" },
         { { "--max-params=1023" }, "--max-params: 1023 is outside 1k to 16M" },
         { { "--max-params=64kb" },
           "--max-params: \"64kb\" is not a size such as 512, 64k or 1M" },

@@ -494,6 +494,31 @@ Test(parent, so_are_workers_that_leave_politely_at_once)
     expect_brake(leaving_worker);
 }
 
+/* Every worker is killed as soon as it has worked for 50 ms: the brake is on, and yet
+ * there is mostly one. */
+Test(parent, under_steady_kills_one_worker_always_comes_back_at_once)
+{
+    unsigned starts = 0;
+    int64_t ended_us = 0, longest_us = 0, until_us = weir__clock_now_us() + 3 * SECOND;
+    start(good_worker, 2, 5000);
+    while (weir__clock_now_us() < until_us) {
+        struct report one = next(100000);
+        if (one.event != STARTED)
+            continue;
+        if (ended_us > 0 && one.at_us - ended_us > longest_us)
+            longest_us = one.at_us - ended_us;
+        starts++;
+        sleep_us(50000);
+        ended_us = weir__clock_now_us();
+        kill(one.pid, SIGKILL);
+    }
+    cr_expect_geq(starts, 20, "%u starts", starts);
+    cr_expect_leq(longest_us, SECOND / 2, "%ld us", (long)longest_us);
+    kill(parent_pid, SIGTERM);
+    cr_expect_eq(parents_status(), 0);
+    expect(GONE);
+}
+
 Test(parent, a_worker_that_can_not_start_ends_the_first_start)
 {
     start(unable_worker, 2, 5000);

@@ -52,6 +52,16 @@ Test(units, reads_what_the_grammar_says)
     }
 }
 
+Test(units, tells_what_is_only_too_large_from_what_is_no_number)
+{
+    cr_expect(weir__unit_is_too_large(WEIR__UNIT_COUNT, "18446744073709551616"));
+    cr_expect(weir__unit_is_too_large(WEIR__UNIT_BYTES, "18014398509481984k"));
+    cr_expect(weir__unit_is_too_large(WEIR__UNIT_TIME, "99999999999999999999999s"));
+    cr_expect_not(weir__unit_is_too_large(WEIR__UNIT_COUNT, "18446744073709551615"));
+    cr_expect_not(weir__unit_is_too_large(WEIR__UNIT_TIME, "99999999999999999999999h"));
+    cr_expect_not(weir__unit_is_too_large(WEIR__UNIT_TIME, "s"));
+}
+
 Test(units, refuses_everything_else_and_leaves_the_result_alone)
 {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
