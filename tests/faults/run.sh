@@ -33,6 +33,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../support/lib.sh
 . "$here/../support/lib.sh"
 
+export PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1
 export FAULTS_SHORT='' FAULTS_PLANTED=${FAULTS_PLANTED:-}
 wanted=()
 list=0

@@ -1,12 +1,8 @@
 #!/usr/bin/env python3
 """GET_VALUES with many, repeated, unknown and cut names: one bounded reply, alive."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from fastcgi import GET_VALUES, GET_VALUES_RESULT, pairs, record, size
-from faults import App, Peer, Stopwatch, runs, same, tell, within
+from faults import App, Peer, runs, same, tell, within
 
 NAMES = (b"FCGI_MAX_CONNS", b"FCGI_MAX_REQS", b"FCGI_MPXS_CONNS")
 LONGEST = 80
@@ -32,10 +28,10 @@ def main():
     for _ in range(rounds):
         for label, content, expected in queries():
             with Peer(app.path) as peer:
-                with Stopwatch() as watch:
+                with app.stopwatch() as watch:
                     peer.send(record(GET_VALUES, content, 0))
                     kind, number, reply = peer.record()
-                times.append(watch.ms)
+                times.append(watch)
                 asked += 1
                 longest = max(longest, len(reply) + 8)
                 found = sum(reply.count(name) for name in NAMES)
