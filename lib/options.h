@@ -44,7 +44,7 @@ struct weir__options {
     size_t max_request_bytes;     /* a request's arena, default 1 MiB */
 
     /* Bounds of time, in milliseconds. */
-    unsigned silent_ms;      /* accepted, nothing said: default 1,000 */
+    unsigned silent_ms;      /* accepted, no whole record yet: default 1,000 */
     unsigned silent_unix_ms; /* the same on a unix socket: default 200 */
     unsigned head_ms;        /* first byte of a request to its last parameter: 2,000 */
     unsigned write_ms;       /* a peer that doesn't read: 10,000 */

@@ -212,7 +212,7 @@ static const struct option table[] = {
     { "max-request-memory", "SIZE", "1M", "what a request's parameters, filters and handler use",
       SIZE(max_request_bytes, KIB(64), MIB(1024)) },
 
-    { "silent-time", "TIME", "1s", "a new connection that says nothing",
+    { "silent-time", "TIME", "1s", "a new connection, to its first whole record",
       TIME(silent_ms, 10, DAY_MS) },
     { "silent-unix-time", "TIME", "200ms", "the same on a unix socket",
       TIME(silent_unix_ms, 10, DAY_MS) },

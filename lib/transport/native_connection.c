@@ -31,11 +31,18 @@ bool weir__native_post(struct weir__native_connection *connection, unsigned mail
     return !(before & WEIR__NATIVE_OWNED);
 }
 
+/* What a connection has for the first record of a request, which is 16 bytes and comes
+ * whole from whoever means it. */
+static unsigned silent_ms(const struct weir__native_connection *connection)
+{
+    const struct weir__options *options = connection->native->options;
+    return connection->unix_socket ? options->silent_unix_ms : options->silent_ms;
+}
+
 /* The connection was accepted. The request has mostly come with it: it is read before the
  * poller hears of it. */
 static void open_up(struct weir__native_connection *connection)
 {
-    const struct weir__options *options = connection->native->options;
     connection->fd = connection->accepted_fd;
     connection->unix_socket = connection->accepted_unix;
     connection->pooled = connection->watched = connection->want_write = false;
@@ -48,9 +55,21 @@ static void open_up(struct weir__native_connection *connection)
     connection->request = NULL;
     connection->head_us = 0;
     connection->owed_len = 0;
-    connection->idle_until_us =
-        after_ms(weir__turn_now_us(),
-                 connection->unix_socket ? options->silent_unix_ms : options->silent_ms);
+    connection->idle_until_us = after_ms(weir__turn_now_us(), silent_ms(connection));
+}
+
+/* Without a request: a new connection has a time for its first record, whether a part of
+ * it has come or not; a kept one may idle, and has that time from the first byte on. */
+static int64_t idle_due_us(const struct weir__native_connection *connection)
+{
+    if (!connection->head_us)
+        return connection->idle_until_us;
+    int64_t head_due_us =
+        after_ms(connection->head_us, connection->native->options->head_ms);
+    int64_t due_us = connection->served
+                         ? after_ms(connection->head_us, silent_ms(connection))
+                         : connection->idle_until_us;
+    return due_us < head_due_us ? due_us : head_due_us;
 }
 
 /* Looks at the descriptor: an event may be of its former life. False: the peer is away. A
@@ -151,10 +170,7 @@ static void settle(struct weir__native_connection *connection, unsigned mail)
             return;
         break;
     case WEIR__NATIVE_IDLE:
-        set_alarm(connection,
-                  connection->head_us ? after_ms(connection->head_us,
-                                                 connection->native->options->head_ms)
-                                      : connection->idle_until_us);
+        set_alarm(connection, idle_due_us(connection));
         break;
     case WEIR__NATIVE_HEAD:
         set_alarm(connection,

@@ -117,6 +117,7 @@ class Peer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.socket.settimeout(seconds)
         self.socket.connect(address)
+        self.since = time.perf_counter()
         self.seconds = seconds
         self.unread = b""
 
@@ -229,3 +230,35 @@ def ask(address, *arguments, **named):
     """A request on a connection of its own, which is closed behind it."""
     with Peer(address) as peer:
         return peer.ask(*arguments, keep=False, **named)
+
+
+def until_cut(peers, seconds, drips=None, pause_s=0.1):
+    """Waits until each peer's connection is closed by the app and returns after how many
+    milliseconds since `peer.since` (None: not within the seconds), with what had been said
+    to it in peer.unread. With drips, bytes for each peer, one of them leaves each pause."""
+    cut_ms = [None] * len(peers)
+    open_ones = dict(enumerate(peers))
+    end = time.perf_counter() + seconds
+    next_drip, sent = time.perf_counter(), 0
+    while open_ones and time.perf_counter() < end:
+        if drips and time.perf_counter() >= next_drip:
+            for i, peer in open_ones.items():
+                if sent < len(drips[i]):
+                    peer.send_what_goes(drips[i][sent : sent + 1])
+            sent += 1
+            next_drip += pause_s
+        wait_s = min(0.01 if drips else 0.1, max(0, end - time.perf_counter()))
+        sockets = {peer.socket: i for i, peer in open_ones.items()}
+        for ready in select.select(list(sockets), [], [], wait_s)[0]:
+            i = sockets[ready]
+            now = time.perf_counter()
+            try:
+                data = ready.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if data:
+                peers[i].unread += data
+            else:
+                cut_ms[i] = (now - peers[i].since) * 1000
+                del open_ones[i]
+    return cut_ms

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from fastcgi import Peer, ask
@@ -14,6 +15,7 @@ BUILD = os.environ.get("WEIR_BUILD", "build")
 SHORT = os.environ.get("FAULTS_SHORT") == "1"
 PLANTED = os.environ.get("FAULTS_PLANTED") == "1"
 ROOM_MS = 250 if SHORT else 0  # over every bound, for a machine that does other things
+TICK_MS = 10 # of the timer wheel and the way to the close
 
 
 def runs(long, short):
@@ -56,6 +58,14 @@ def within(what, times, bound_ms, least_ms=0):
         + (f", quickest {times[0]:.2f} ms" if least_ms else "")
         + (f"; {len(aside)} set aside" if aside else ""),
     )
+
+
+def cut_within(what, cut_ms, bound_ms, least_ms):
+    """The same for connections that the app closes when their time is over. It looks at
+    its clock when it wakes up, so that the close may be TICK_MS behind it."""
+    if None in cut_ms:
+        return tell(False, f"{what} within {bound_ms} ms", f"{cut_ms.count(None)} were not at all")
+    return within(what, cut_ms, bound_ms + TICK_MS, least_ms)
 
 
 class Stopwatch:
@@ -210,6 +220,24 @@ class App:
             return None
 
 
+def beside(app, seconds, action):
+    """Runs the action in a thread of its own and asks new requests meanwhile; what the
+    action returns, and their milliseconds as stopwatches."""
+    result, watches = [], []
+    thread = threading.Thread(target=lambda: result.append(action()), daemon=True)
+    thread.start()
+    end = time.monotonic() + seconds
+    while thread.is_alive() and time.monotonic() < end:
+        with app.stopwatch() as watch:
+            status = ask(app.path).status
+        if status != 200:
+            sys.exit(f"a request beside is answered {status}")
+        watches.append(watch)
+        time.sleep(0.002)
+    thread.join(seconds)
+    return result[0] if result else None, watches
+
+
 __all__ = [
     "App",
     "PLANTED",
@@ -217,6 +245,8 @@ __all__ = [
     "ROOM_MS",
     "SHORT",
     "Stopwatch",
+    "beside",
+    "cut_within",
     "ask",
     "runs",
     "same",

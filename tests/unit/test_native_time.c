@@ -44,6 +44,27 @@ Test(native_time, half_a_head_is_closed_whatever_part_of_it_there_is)
     expect_closed_within(&client, begin_us, 150, 1500);
 }
 
+/* What starts a request is 16 bytes: who sends fewer is treated as silent, not as one
+ * whose parameters are on their way. */
+Test(native_time, half_a_first_record_counts_as_silence)
+{
+    static const size_t parts[] = { 1, 7, 8, 15 };
+    worker.options.silent_unix_ms = 100;
+    start();
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        int64_t begin_us = fcgi_now_us();
+        struct fcgi_client client = begin_part(parts[i]);
+        expect_closed_within(&client, begin_us, 100, 1500);
+    }
+    /* On a kept connection, which may idle for long, from its first byte on. */
+    struct fcgi_client client = begin("/hello");
+    cr_expect_eq(read_status(&client), 200);
+    usleep(150000);
+    int64_t begin_us = fcgi_now_us();
+    cr_assert(fcgi_send(&client, "\1", 1, 1000));
+    expect_closed_within(&client, begin_us, 100, 1500);
+}
+
 Test(native_time, a_dripping_head_gets_no_extra_time)
 {
     worker.options.head_ms = 200;
