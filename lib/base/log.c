@@ -23,14 +23,19 @@
 #define LIMITED_US INT64_C(1000000)
 
 static atomic_ulong lost;
+static atomic_bool torn; /* the last line was cut by a full disk: it has no end yet */
 
 static bool write_now(int fd, const char *bytes, size_t len)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
         return false;
-    if (S_ISREG(status.st_mode))
-        return write(fd, bytes, len) == (ssize_t)len;
+    if (S_ISREG(status.st_mode)) {
+        ssize_t written = write(fd, bytes, len);
+        if (written > 0)
+            atomic_store(&torn, written < (ssize_t)len);
+        return written == (ssize_t)len;
+    }
     if (S_ISSOCK(status.st_mode))
         return send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
     struct pollfd ready = { .fd = fd, .events = POLLOUT };
@@ -62,7 +67,8 @@ static void to_stderr(void *arg, enum weir_log_level level, const char *line)
         when[0] = '\0';
     int len = snprintf(text,
                        sizeof text,
-                       "%s.%03dZ weir[%ld] %s: %s\n",
+                       "%s%s.%03dZ weir[%ld] %s: %s\n",
+                       atomic_load(&torn) ? "\n" : "",
                        when,
                        (int)(wall_us / 1000 % 1000),
                        (long)getpid(),

@@ -1,8 +1,12 @@
-/* The app of process.sh and upgrade.sh: an answer at once, one that takes its time, one
- * with a limit, and one that says which worker serves. */
+/* The app of process.sh, upgrade.sh and log.sh: an answer at once, one that takes its
+ * time, one with a limit, and one that says which worker serves. With PROCESS_APP_LOG in
+ * the environment each request is logged. */
 #include <stdlib.h>
 #include <time.h>
 
+#include <weir/filters/access_log.h>
+#include <weir/filters/identity.h>
+#include <weir/filters/ratelimit.h>
 #include <weir/weir.h>
 
 static int fast(struct weir *w)
@@ -43,13 +47,18 @@ static bool worker_start(struct weir_worker *worker)
     return !broken;
 }
 
+static const struct weir_use *const logged =
+    WEIR_CHAIN(WEIR_USE(access_log), WEIR_USE(identity), WEIR_USE(ratelimit));
+
 int main(int argc, char **argv)
 {
-    return weir_main(argc,
-                     argv,
-                     &(struct weir_app){ WEIR_ABI,
-                                         .name = "process-app",
-                                         .endpoints = endpoints,
-                                         .options = options,
-                                         .worker_start = worker_start });
+    return weir_main(
+        argc,
+        argv,
+        &(struct weir_app){ WEIR_ABI,
+                            .name = "process-app",
+                            .endpoints = endpoints,
+                            .options = options,
+                            .chain = getenv("PROCESS_APP_LOG") ? logged : NULL,
+                            .worker_start = worker_start });
 }

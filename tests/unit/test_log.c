@@ -4,8 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -161,4 +163,32 @@ Test(log, a_reader_that_is_gone_raises_no_signal)
     log_to(ends[1], 1);
     log_to(pair[1], 1);
     cr_assert_eq(weir__log_lost(), 2);
+}
+
+/* A full disk takes a part of a line; the next one that it takes begins a line of its
+ * own. */
+Test(log, a_line_that_a_full_disk_has_cut_spoils_no_other)
+{
+    char path[] = "/tmp/weir-log-XXXXXX", seen[600] = "";
+    int fd = mkstemp(path);
+    struct rlimit limit;
+    cr_assert(fd >= 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit full = { .rlim_cur = 20, .rlim_max = limit.rlim_max };
+    setrlimit(RLIMIT_FSIZE, &full);
+    log_to(fd, 3);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    cr_expect_eq(weir__log_lost(), 3);
+    log_to(fd, 1);
+    cr_assert_gt(pread(fd, seen, sizeof seen - 1, 0), 0);
+    cr_expect_eq(seen[20], '\n', "%s", seen);
+    cr_expect(strstr(seen + 21, "error: hello 0\n"), "%s", seen);
+    close(fd);
+    unlink(path);
+}
+
+Test(log, a_device_that_is_always_full_drops)
+{
+    log_to(open("/dev/full", O_WRONLY), 3);
+    cr_expect_eq(weir__log_lost(), 3);
 }
