@@ -81,7 +81,8 @@ static int weather(struct weir *w)
                      (int)(sum % 41) - 10);
 }
 
-/* Nothing is stored here: a search finds nothing, exports and reports are empty. */
+/* Nothing is stored here: a search finds nothing, exports, reports and feeds are
+ * empty. */
 static int search(struct weir *w)
 {
     const char *wanted = weir_query(w, "q");
@@ -199,6 +200,11 @@ static const struct weir_endpoint endpoints[] = {
       .limits = WEIR_LIMITS(
           WEIR_FIXED_WINDOW("hour", 30, WEIR_HOURS(1), .anchor = WEIR_ANCHOR_CLOCK),
           WEIR_CALENDAR_MONTH("month", 1000)) },
+
+    /* Sixty in any minute, as near as two counts can tell. */
+    { "GET /api/feed",
+      export_all,
+      .limits = WEIR_LIMITS(WEIR_SLIDING_COUNTER("feed", 60, WEIR_MINUTES(1))) },
 
     /* Guessing passwords is limited by address, since a guesser is nobody yet. Where the
      * counters are out of reach nobody logs in: better than unlimited guesses. */

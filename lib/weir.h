@@ -98,6 +98,7 @@ enum weir_algorithm {
     WEIR_ALGORITHM_NONE,
     WEIR_ALGORITHM_FIXED_WINDOW,
     WEIR_ALGORITHM_TOKEN_BUCKET,
+    WEIR_ALGORITHM_SLIDING_COUNTER,
     WEIR_ALGORITHM_UNLIMITED, /* WEIR_UNLIMITED only */
 };
 
@@ -135,7 +136,7 @@ struct weir_rule {
     const char *name;  /* required; 1 to 64 of [A-Za-z0-9._-]; keys and headers use it */
     int64_t max;       /* units a window; a bucket's capacity. WEIR_BLOCK refuses all */
     int64_t refill;    /* token bucket: units that come back in each period */
-    int64_t window_us; /* fixed window: its length; token bucket: the period */
+    int64_t window_us; /* window, counter: its length; token bucket: the period */
     enum weir_by by;   /* whom it counts */
     int64_t cost;      /* units a request; 0: 1 */
     weir_cost_fn *cost_fn; /* worked out for each request instead of cost */
@@ -162,6 +163,16 @@ struct weir_rule {
 #define WEIR__CALENDAR_MONTH(name_, max_, ...)                                           \
     WEIR__FIXED_WINDOW(                                                                  \
         name_, max_, WEIR_DAYS(31), .anchor = WEIR_ANCHOR_MONTH, __VA_ARGS__)
+
+/* No more than max_ units in any window of window_us, by an estimate: the units of the
+ * clock's open window and, by the share of it that is still in view, those of the window
+ * before. max_ is below the microseconds of a window, and at most 10^9. */
+#define WEIR_SLIDING_COUNTER(...) WEIR__SLIDING_COUNTER(__VA_ARGS__, .abi = 1)
+#define WEIR__SLIDING_COUNTER(name_, max_, window_us_, ...)                              \
+    {                                                                                    \
+        .algorithm = WEIR_ALGORITHM_SLIDING_COUNTER, .name = (name_), .max = (max_),     \
+        .window_us = (window_us_), __VA_ARGS__                                           \
+    }
 
 /* A bucket that holds capacity_ units, starts full, and gets refill_ back evenly over
  * each period_us_ (GCRA; exact, whatever the numbers). */

@@ -35,7 +35,8 @@ static bool check_words(const struct weir_rule *rule, struct weir_error *ret_err
 static bool check_choices(const struct weir_rule *rule, struct weir_error *ret_error)
 {
     if (rule->algorithm != WEIR_ALGORITHM_FIXED_WINDOW &&
-        rule->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
+        rule->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET &&
+        rule->algorithm != WEIR_ALGORITHM_SLIDING_COUNTER)
         return weir__error(
             ret_error, "algorithm: %d is none that counts", (int)rule->algorithm);
     if ((unsigned)rule->anchor > WEIR_ANCHOR_MONTH)
@@ -96,7 +97,15 @@ static bool check_times(const struct weir_rule *rule, struct weir_error *ret_err
                            "window: a calendar month has no length to choose, "
                            "WEIR_CALENDAR_MONTH sets it");
     if (!is_bucket && rule->refill != 0)
-        return weir__error(ret_error, "refill: a fixed window has none");
+        return weir__error(ret_error, "refill: only a token bucket has one");
+    if (rule->algorithm == WEIR_ALGORITHM_SLIDING_COUNTER &&
+        (rule->max > WEIR__COUNTER_MAX || rule->max >= rule->window_us))
+        return weir__error(ret_error,
+                           "max: %lld is above %lld, or not below the microseconds of "
+                           "the window, as a sliding counter needs it; a token bucket "
+                           "has neither bound",
+                           (long long)rule->max,
+                           (long long)WEIR__COUNTER_MAX);
     if (!is_bucket)
         return true;
     if (rule->refill < 1 || rule->refill > WEIR__MAX_UNITS)

@@ -9,10 +9,11 @@
 #include <weir/weir.h>
 
 /* Bounds of a rule, checked once by weir__limit_compile(). */
-#define WEIR__MAX_UNITS INT64_C(4000000000)  /* max, capacity, refill: below 2^32 */
-#define WEIR__WINDOW_MIN_US INT64_C(1000)    /* 1 ms */
-#define WEIR__WINDOW_MAX_US (WEIR_DAYS(366)) /* windows, periods */
-#define WEIR__SPAN_MAX_US (WEIR_DAYS(3660))  /* a bucket's time to fill */
+#define WEIR__MAX_UNITS INT64_C(4000000000)   /* max, capacity, refill: below 2^32 */
+#define WEIR__COUNTER_MAX INT64_C(1000000000) /* max of a sliding counter */
+#define WEIR__WINDOW_MIN_US INT64_C(1000)     /* 1 ms */
+#define WEIR__WINDOW_MAX_US (WEIR_DAYS(366))  /* windows, periods */
+#define WEIR__SPAN_MAX_US (WEIR_DAYS(3660))   /* a bucket's time to fill */
 
 /* A rule that passed the check, with what the arithmetic needs worked out. */
 struct weir__limit {
@@ -33,11 +34,16 @@ struct weir__limit {
  * token bucket: time_us is the theoretical arrival time (TAT), value its fraction in
  * 1/units of a microsecond, 0 to units - 1.
  *
- * In both the state is worth nothing once time_us (and fraction) is not after now.
+ * sliding counter: time_us is the end of the window after the open one, plus the units of
+ * the window before, which are fewer than its microseconds; value the units of the open
+ * one.
+ *
+ * In all of them the state is worth nothing once time_us (and fraction) is not after now.
  *
  * What is kept when a rule changes while its state lives: a fixed window keeps its units
  * and its end, though never an end further away than the new length; a token bucket keeps
- * the time until it is full, though never more than the new one takes to fill. */
+ * the time until it is full, though never more than the new one takes to fill; a sliding
+ * counter keeps its units while its max changes, with another window it starts anew. */
 struct weir__limit_state {
     int64_t time_us;
     int64_t value;
@@ -89,9 +95,12 @@ unsigned weir__limit_level(const struct weir__limit *limit,
                            struct weir__limit_state state,
                            int64_t now_us);
 
+#define WEIR__TAG_BYTES 32 /* for any tag, with its NUL */
+
 /* Algorithm and version of its state, the end of every key: "w1" fixed window, "a1" one
- * with an anchor, "b1" token bucket. "" where nothing is counted. */
-const char *weir__limit_tag(const struct weir_rule *rule);
+ * with an anchor, "b1" token bucket; "c1-60s" sliding counter, whose state means nothing
+ * with another window. "" where nothing is counted. Returns ret_text. */
+const char *weir__limit_tag(const struct weir_rule *rule, char ret_text[WEIR__TAG_BYTES]);
 
 /* Each algorithm's part; called through the functions above, which have dealt with costs
  * that no budget can hold. */
@@ -124,5 +133,20 @@ struct weir__limit_state weir__token_bucket_refund(const struct weir__limit *lim
 unsigned weir__token_bucket_level(const struct weir__limit *limit,
                                   struct weir__limit_state state,
                                   int64_t now_us);
+
+void weir__sliding_counter_decide(const struct weir__limit *limit,
+                                  struct weir__limit_state state,
+                                  int64_t cost,
+                                  int64_t now_us,
+                                  struct weir__limit_state *ret_state,
+                                  struct weir_rule_answer *ret_answer);
+struct weir__limit_state weir__sliding_counter_refund(const struct weir__limit *limit,
+                                                      struct weir__limit_state state,
+                                                      int64_t cost,
+                                                      struct weir__limit_state charged,
+                                                      int64_t now_us);
+unsigned weir__sliding_counter_level(const struct weir__limit *limit,
+                                     struct weir__limit_state state,
+                                     int64_t now_us);
 
 #endif

@@ -175,11 +175,12 @@ make_rule(struct maker *maker, const struct list *list, const struct weir_rule *
     }
     if (!check_shared(maker, list, rule))
         return NULL;
+    char tag[WEIR__TAG_BYTES];
     made->tail = print(maker,
                        "%s:%s:%s",
                        rule->bucket ? rule->bucket : list->word,
                        rule->name,
-                       weir__limit_tag(rule));
+                       weir__limit_tag(rule, tag));
     return made->tail ? made : NULL;
 }
 

@@ -45,7 +45,11 @@ static void print_rule(FILE *out, const struct weir_rule *rule)
                 rule->refill);
         print_time(out, rule->window_us);
     } else {
-        fprintf(out, "fixed window, %" PRId64 " in ", rule->max);
+        bool slides = rule->algorithm == WEIR_ALGORITHM_SLIDING_COUNTER;
+        fprintf(out,
+                "%s, %" PRId64 " in ",
+                slides ? "sliding counter" : "fixed window",
+                rule->max);
         if (rule->anchor == WEIR_ANCHOR_MONTH)
             fputs("a calendar month", out);
         else

@@ -26,7 +26,7 @@
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 #define VALUE_MAX 4294967296.0       /* 2^32 */
 
-enum { KIND_WINDOW = 1, KIND_BUCKET = 2 };
+enum { KIND_WINDOW = 1, KIND_BUCKET = 2, KIND_COUNTER = 3 };
 
 const struct weir__redis_script weir__redis_scripts[WEIR__REDIS_SCRIPTS] = {
     [WEIR__REDIS_DECIDE_ONE] = { DECIDE_ONE_LUA, DECIDE_ONE_SHA1 },
@@ -108,14 +108,26 @@ static bool has_never(const struct weir_store_ask *ask)
     return false;
 }
 
+static int kind_of(const struct weir__limit *limit)
+{
+    switch (limit->algorithm) {
+    case WEIR_ALGORITHM_TOKEN_BUCKET:
+        return KIND_BUCKET;
+    case WEIR_ALGORITHM_SLIDING_COUNTER:
+        return KIND_COUNTER;
+    default:
+        return KIND_WINDOW;
+    }
+}
+
 static void add_rule(struct call *call, const struct weir_store_item *item, bool charge)
 {
     const struct weir__limit *limit = item->compiled;
     int64_t units = item->cost > 0 && !is_never(item) ? item->cost : 1;
-    bool is_bucket = limit->algorithm == WEIR_ALGORITHM_TOKEN_BUCKET;
-    add_number(call, is_bucket ? KIND_BUCKET : KIND_WINDOW);
+    int kind = kind_of(limit);
+    add_number(call, kind);
     add_number(call, charge && item->cost > 0);
-    if (is_bucket) {
+    if (kind == KIND_BUCKET) {
         add_spans(call, limit, units);
         return;
     }
@@ -156,7 +168,7 @@ enum weir__redis_script_id weir__redis_script_for(const struct weir_store_ask *a
 {
     for (unsigned i = 0; i < ask->items_len; i++) {
         const struct weir__limit *limit = ask->items[i].compiled;
-        if (limit->anchor != WEIR_ANCHOR_REQUEST)
+        if (limit->anchor != WEIR_ANCHOR_REQUEST || kind_of(limit) > KIND_BUCKET)
             return WEIR__REDIS_DECIDE_MIXED;
     }
     return ask->items_len > 1 ? WEIR__REDIS_DECIDE_SEVERAL : WEIR__REDIS_DECIDE_ONE;
@@ -275,16 +287,17 @@ bool weir__redis_put_refund(struct weir__buf *out,
             continue;
         if (!add_key(&call, &ask->items[i]))
             return false;
-        bool is_bucket = limit->algorithm == WEIR_ALGORITHM_TOKEN_BUCKET;
-        add_number(&call, is_bucket ? KIND_BUCKET : KIND_WINDOW);
+        int kind = kind_of(limit);
+        add_number(&call, kind);
         add_number(&call, receipt->mark[0]);
         add_number(&call, receipt->mark[1]);
-        if (is_bucket) {
+        if (kind == KIND_BUCKET) {
             add_spans(&call, limit, receipt->cost);
             continue;
         }
         add_number(&call, receipt->cost);
-        for (int unused = 0; unused < 4; unused++)
+        add_number(&call, limit->window_us);
+        for (int unused = 0; unused < 3; unused++)
             add_number(&call, 0);
     }
     return put_call(out, "EVAL", REFUND_LUA, &call, true);

@@ -186,6 +186,11 @@ static struct weir_rule random_rule(struct rng *rng, const struct kind *kind)
     rule.max = any_size(rng, WEIR__MAX_UNITS);
     if (kind->anchor == WEIR_ANCHOR_MONTH)
         rule.window_us = WEIR_DAYS(31);
+    if (kind->algorithm == WEIR_ALGORITHM_SLIDING_COUNTER) {
+        int64_t most = rule.window_us - 1;
+        most = most < WEIR__COUNTER_MAX ? most : WEIR__COUNTER_MAX;
+        rule.max = rule.max < most ? rule.max : most;
+    }
     if (kind->algorithm != WEIR_ALGORITHM_TOKEN_BUCKET)
         return rule;
     rule.refill = any_size(rng, WEIR__MAX_UNITS);
@@ -321,6 +326,7 @@ static const struct kind kinds[] = {
     { WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_CLOCK, "fixed window by the clock" },
     { WEIR_ALGORITHM_FIXED_WINDOW, WEIR_ANCHOR_MONTH, "calendar month" },
     { WEIR_ALGORITHM_TOKEN_BUCKET, WEIR_ANCHOR_REQUEST, "token bucket" },
+    { WEIR_ALGORITHM_SLIDING_COUNTER, WEIR_ANCHOR_REQUEST, "sliding counter" },
 };
 
 static void report(struct run *run, struct op *ops)

@@ -15,11 +15,12 @@ __extension__ typedef __int128 judge_wide;
 /* What is known of one counter.
  *
  * fixed window: used units until end_us.
- * token bucket: used units, in 1/period of one, were missing at at_us. */
+ * token bucket: used units, in 1/period of one, were missing at at_us.
+ * sliding counter: used units in window number `at_us`, `before` in the one before. */
 struct judge {
     struct weir_rule rule;
     int64_t end_us, at_us;
-    judge_wide used;
+    judge_wide used, before;
 };
 
 static inline judge_wide judge_cap(const struct judge *judge)
@@ -67,6 +68,33 @@ static inline int64_t judge_end_us(const struct judge *judge, int64_t now_us)
     return judge->end_us < latest_us ? judge->end_us : latest_us;
 }
 
+/* The two windows as they are at now_us. What was counted in windows that have not begun,
+ * since the clock stepped back, counts as the window before. */
+static inline struct judge judge_windows(const struct judge *judge, int64_t now_us)
+{
+    struct judge seen = *judge;
+    int64_t number = now_us / judge->rule.window_us, gone = number - judge->at_us;
+    seen.at_us = number;
+    if (gone != 0)
+        seen.used = 0;
+    if (gone == 1)
+        seen.before = judge->used;
+    else if (gone > 1)
+        seen.before = 0;
+    else if (gone < 0 && judge->used > judge->before)
+        seen.before = judge->used;
+    return seen;
+}
+
+static inline bool
+judge_counter_fits(const struct judge *judge, int64_t units, int64_t now_us)
+{
+    struct judge seen = judge_windows(judge, now_us);
+    int64_t length_us = judge->rule.window_us;
+    judge_wide old = seen.before * (length_us - now_us % length_us);
+    return old + (seen.used + units) * length_us <= judge_cap(judge);
+}
+
 /* Whether so many units would pass at now_us. */
 static inline bool judge_fits(const struct judge *judge, int64_t units, int64_t now_us)
 {
@@ -76,6 +104,8 @@ static inline bool judge_fits(const struct judge *judge, int64_t units, int64_t 
         return judge_missing(judge, judge->at_us, judge->used, now_us) +
                    (judge_wide)units * judge->rule.window_us <=
                judge_cap(judge);
+    if (judge->rule.algorithm == WEIR_ALGORITHM_SLIDING_COUNTER)
+        return judge_counter_fits(judge, units, now_us);
     judge_wide used = judge_end_us(judge, now_us) ? judge->used : 0;
     return used + units <= judge->rule.max;
 }
@@ -86,6 +116,11 @@ static inline void judge_charge(struct judge *judge, int64_t units, int64_t now_
         judge->used = judge_missing(judge, judge->at_us, judge->used, now_us) +
                       (judge_wide)units * judge->rule.window_us;
         judge->at_us = now_us;
+        return;
+    }
+    if (judge->rule.algorithm == WEIR_ALGORITHM_SLIDING_COUNTER) {
+        *judge = judge_windows(judge, now_us);
+        judge->used += units;
         return;
     }
     int64_t end_us = judge_end_us(judge, now_us);
@@ -107,6 +142,17 @@ static inline void judge_refund(struct judge *judge,
         back = back < left ? back : left;
         judge->used = missing > back ? missing - back : 0;
         judge->at_us = now_us;
+        return;
+    }
+    if (judge->rule.algorithm == WEIR_ALGORITHM_SLIDING_COUNTER) {
+        struct judge seen = judge_windows(judge, now_us);
+        judge_wide *count = charged->at_us == seen.at_us       ? &seen.used
+                            : charged->at_us == seen.at_us - 1 ? &seen.before
+                                                               : NULL;
+        if (!count || judge->at_us > seen.at_us)
+            return;
+        *count = *count > units ? *count - units : 0;
+        *judge = seen;
         return;
     }
     if (judge->end_us == charged->end_us && now_us < judge->end_us)
@@ -146,6 +192,8 @@ static inline int64_t judge_remaining(const struct judge *judge, int64_t now_us)
 static inline struct judge judge_at(const struct judge *judge, int64_t now_us)
 {
     struct judge seen = *judge;
+    if (judge->rule.algorithm == WEIR_ALGORITHM_SLIDING_COUNTER)
+        return judge_windows(judge, now_us);
     seen.end_us = judge_end_us(judge, now_us);
     seen.at_us = now_us;
     if (judge->rule.algorithm == WEIR_ALGORITHM_TOKEN_BUCKET)

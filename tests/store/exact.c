@@ -25,17 +25,19 @@ struct mix {
 };
 
 #define DAY(max_) WEIR_FIXED_WINDOW("d", max_, WEIR_DAYS(1))
+#define COUNTER(max_) WEIR_SLIDING_COUNTER("c", max_, WEIR_DAYS(366))
 #define MONTH(max_) WEIR_CALENDAR_MONTH("m", max_)
 #define FILL(max_) WEIR_TOKEN_BUCKET("f", max_, 1, WEIR_DAYS(1))
 
 static const struct mix mixes[] = {
     { "fixed window", { DAY(100) }, 1, { 1 }, 100 },
+    { "sliding counter", { COUNTER(100) }, 1, { 1 }, 100 },
     { "calendar month", { MONTH(100) }, 1, { 1 }, 100 },
     { "token bucket", { FILL(100) }, 1, { 1 }, 100 },
     { "three of one max", { DAY(100), FILL(100), DAY(100) }, 1, { 7 }, 100 },
     { "three maxima", { DAY(150), FILL(100), DAY(120) }, 1, { 7 }, 100 },
     { "one alone, three together", { DAY(100), FILL(400), DAY(400) }, 2, { 1, 7 }, 100 },
-    { "three kinds", { MONTH(120), FILL(100), DAY(150) }, 1, { 7 }, 100 },
+    { "three kinds", { MONTH(120), FILL(150), COUNTER(100) }, 1, { 7 }, 100 },
     { "pairs in a ring", { DAY(100), FILL(100), DAY(100) }, 3, { 3, 6, 5 }, -1 },
     { "a pair and its halves", { DAY(100), FILL(100), DAY(1) }, 3, { 3, 1, 2 }, -1 },
 };

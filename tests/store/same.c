@@ -15,10 +15,11 @@
 #include "support/redis_server.h"
 #include "support/shrink.h"
 
-#define RULES 11
+#define RULES 15
 #define SUBJECTS 3
-/* A multiple of every window: shared memory counts time from another origin. */
-#define EPOCH_US (INT64_C(3142) * 7 * WEIR_DAYS(1))
+/* Shared memory counts time from a day before its start: that is a multiple of every
+ * window, so that theirs begin where those of the others do. */
+#define EPOCH_US (INT64_C(3142) * 7 * WEIR_DAYS(1) + WEIR__SHM_EPOCH_MARGIN_US)
 #define SHRINK_TRIES 200
 
 static const struct weir_rule rules[RULES] = {
@@ -33,6 +34,10 @@ static const struct weir_rule rules[RULES] = {
     WEIR_FIXED_WINDOW("a0", 7, WEIR_SECONDS(7), .anchor = WEIR_ANCHOR_CLOCK),
     WEIR_FIXED_WINDOW("a1", 50, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK),
     WEIR_CALENDAR_MONTH("a2", 100),
+    WEIR_SLIDING_COUNTER("c0", 60, WEIR_SECONDS(7)),
+    WEIR_SLIDING_COUNTER("c1", 999, WEIR_MILLISECONDS(1)),
+    WEIR_SLIDING_COUNTER("c2", 1000000000, WEIR_DAYS(7)),
+    WEIR_SLIDING_COUNTER("c3", 1, WEIR_DAYS(1)),
 };
 static struct rule_kit kits[RULES];
 static struct weir__limit_state states[SUBJECTS][RULES];
@@ -85,6 +90,15 @@ static const struct fault {
     { WEIR__REDIS_DECIDE_MIXED, "floor((5 * of + 2) / 153)", "floor(of / 31)" },
     { WEIR__REDIS_DECIDE_MIXED, "time = latest\n", "time = time\n" },
     { WEIR__REDIS_DECIDE_MIXED, "last[i] + 1 - now", "last[i] - 1000 - now" },
+    { WEIR__REDIS_DECIDE_MIXED, "elseif ahead < 0 then", "elseif ahead < 9 then" },
+    { WEIR__REDIS_DECIDE_MIXED, "before, units = units, 0", "before, units = 0, 0" },
+    { WEIR__REDIS_DECIDE_MIXED, "> room * p2_low", ">= room * p2_low" },
+    { WEIR__REDIS_DECIDE_MIXED,
+      "room = p2 - gone, p1 - units - p3",
+      "room = p2 - gone, p1 - units - 1" },
+    { WEIR__REDIS_DECIDE_MIXED, "now - gone + 2 * p2", "now - gone + p2" },
+    { WEIR__REDIS_REFUND, "window == open and own == open", "true" },
+    { WEIR__REDIS_REFUND, "before = math.max(0, before - a[at + 4])", "" },
     { WEIR__REDIS_REFUND, "back, back_part = left, left_part", "" },
     { WEIR__REDIS_REFUND, "if time ~= a[at + 2] or time <= now then", "if false then" },
 };
@@ -398,7 +412,7 @@ static struct op random_op(struct rng *rng, bool steps)
     op.subject = (int)rng_between(rng, 0, SUBJECTS - 1);
     op.give_back = rng_between(rng, 0, 2) == 0;
     for (int64_t n = lone ? 1 : rng_between(rng, 2, WEIR_RULES_MAX); n > 0; n--) {
-        int i = (int)rng_between(rng, 0, RULES - 1);
+        int i = (int)rng_between(rng, 0, rng_between(rng, 0, 1) ? 7 : RULES - 1);
         op.wanted |= 1U << i;
         op.cost[i] = random_cost(rng, rules[i].max);
         if (!lone && op.cost[i] > rules[i].max && rng_between(rng, 0, 9) != 0)

@@ -26,11 +26,12 @@ static inline void kit_init(struct rule_kit *ret, struct weir_rule rule)
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
+    char tag[WEIR__TAG_BYTES];
     snprintf(ret->tail,
              sizeof ret->tail,
              "GET /t:%s:%s",
              rule.name,
-             weir__limit_tag(&rule));
+             weir__limit_tag(&rule, tag));
 }
 
 /* One more rule in the question. */

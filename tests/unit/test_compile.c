@@ -158,6 +158,22 @@ Test(compile, a_bucket_shares_its_rate_exactly)
     cr_expect_eq(share.period_us, limit.period_us, "it would take too long to fill");
 }
 
+Test(compile, a_sliding_counter_holds_less_than_a_unit_a_microsecond)
+{
+    struct weir_rule rule = WEIR_SLIDING_COUNTER("c", 999, 1000);
+    cr_expect_eq(accepted(rule).max, 999);
+    rule.max = 1000;
+    refused(rule, "max");
+    rule = (struct weir_rule)WEIR_SLIDING_COUNTER("c", 1000000000, WEIR_DAYS(1));
+    accepted(rule);
+    rule.max++;
+    refused(rule, "max");
+    rule = (struct weir_rule)WEIR_SLIDING_COUNTER("c", 5, WEIR_DAYS(1), .refill = 1);
+    refused(rule, "refill");
+    rule = (struct weir_rule)WEIR_SLIDING_COUNTER("c", WEIR_BLOCK, WEIR_DAYS(1));
+    cr_expect_eq(accepted(rule).max, 0);
+}
+
 Test(compile, an_anchor_is_for_fixed_windows)
 {
     WITH(window, rule.anchor = WEIR_ANCHOR_CLOCK; accepted(rule));

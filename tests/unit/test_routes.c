@@ -34,6 +34,7 @@ Test(routes, every_endpoint_is_listed_with_its_limits)
         WEIR_TOKEN_BUCKET("burst", 20, 4, WEIR_SECONDS(1), .cost = 2),
         WEIR_FIXED_WINDOW("day", 9, WEIR_DAYS(1), .anchor = WEIR_ANCHOR_CLOCK),
         WEIR_CALENDAR_MONTH("month", 99),
+        WEIR_SLIDING_COUNTER("any", 9, WEIR_SECONDS(30)),
         { 0 },
     };
     static const struct weir_rule login[] = {
@@ -75,6 +76,7 @@ Test(routes, every_endpoint_is_listed_with_its_limits)
         "    burst: token bucket of 20, 4 back in 1s, by caller, cost 2\n"
         "    day: fixed window, 9 in 86400s by the clock, by caller\n"
         "    month: fixed window, 99 in a calendar month, by caller\n"
+        "    any: sliding counter, 9 in 30s, by caller\n"
         "POST /api/login\n"
         "    login: fixed window, 5 in 1500ms, by IP, bucket \"auth\"; store away: deny\n"
         "* /old/*\n"

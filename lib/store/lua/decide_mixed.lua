@@ -4,6 +4,11 @@
 --          kind 1, fixed window: max, length in us, units asked for, anchor, 0
 --                                (anchor 1: multiples of the length, 2: calendar months)
 --          kind 2, token bucket: as there
+--          kind 3, sliding counter: max, length in us, units asked for, 0, 0
+--
+-- Products of a counter have 75 bits, so that they are compared in two parts: what is a
+-- multiple of 2^23, and the rest; a double holds either exactly, since units stay below
+-- 2^30 and lengths below 2^45.
 local floor, pack = math.floor, struct.pack
 local a = {struct.unpack(ARGV[1], ARGV[2])}
 local clock = redis.call('TIME')
@@ -54,6 +59,26 @@ for i = 1, #KEYS do
             admitted = 0
         end
         last[i] = time
+    elseif kind == 3 then
+        local most, gone = math.min(10^9, p2 - 1), now % p2
+        local before, units = time % p2, math.min(value, most)
+        local ahead = time - before - 2 * p2 - now + gone
+        before = math.min(before, most)
+        if time == 0 or ahead < -p2 then
+            before, units = 0, 0
+        elseif ahead < 0 then
+            before, units = units, 0
+        elseif ahead > 0 then
+            before, units = math.max(before, units), 0
+        end
+        local left, room = p2 - gone, p1 - units - p3
+        local left_low, p2_low = left % 2^23, p2 % 2^23
+        if room < 0 or before * (left - left_low) - room * (p2 - p2_low)
+            > room * p2_low - before * left_low then
+            admitted = 0
+        end
+        last[i] = now - gone + 2 * p2
+        time, value = last[i] + before, units + p3
     else
         if time < now then
             time, value = now, 0

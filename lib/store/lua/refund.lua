@@ -5,6 +5,7 @@
 -- ARGV[2]  the nonce, then for each rule: kind, the counter right after the charge (time,
 --          value), and
 --          kind 1, fixed window: the units charged, 0, 0, 0, 0
+--          kind 3, sliding counter: the units charged, its length in us, 0, 0, 0
 --          kind 2, token bucket: what was charged as time, in us and N-ths of one; the time
 --                                to fill the bucket, likewise; N
 -- The reply is the nonce.
@@ -41,6 +42,26 @@ for i = 1, #KEYS do
         if time ~= a[at + 2] or time <= now then
             time = 0
         end
+    elseif a[at + 1] == 3 then
+        local length, gone = a[at + 5], now % a[at + 5]
+        local open = (now - gone) / length + 2
+        local window, own = math.floor(a[at + 2] / length), math.floor(time / length)
+        local before, units = time % length, value
+        if own == open - 1 then
+            before, units = value, 0
+        end
+        if window == open and own == open then
+            units = math.max(0, units - a[at + 4])
+        elseif window == open - 1 and own >= window and own <= open then
+            before = math.max(0, before - a[at + 4])
+        else
+            open = 0
+        end
+        time, value = open * length + before, units
+        if open > 0 and before == 0 and units == 0 then
+            redis.call('DEL', KEYS[i])
+            time = 0
+        end
     else
         local back, back_part = a[at + 4], a[at + 5]
         local fill, fill_part, parts = a[at + 6], a[at + 7], a[at + 8]
@@ -60,7 +81,7 @@ for i = 1, #KEYS do
             time, value = now + span, part
         end
     end
-    if time > 0 then
+    if time > now then
         redis.call('SET', KEYS[i], struct.pack('<dd', time, value),
                    'PX', math.ceil((time + 1 - now) / 1000))
     end
