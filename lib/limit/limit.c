@@ -79,10 +79,10 @@ const char *weir__limit_tag(const struct weir_rule *rule, char ret_text[WEIR__TA
     ret_text[0] = '\0';
     switch (rule->algorithm) {
     case WEIR_ALGORITHM_FIXED_WINDOW:
-        strcpy(ret_text, rule->anchor == WEIR_ANCHOR_REQUEST ? "w1" : "a1");
+        memcpy(ret_text, rule->anchor == WEIR_ANCHOR_REQUEST ? "w1" : "a1", 3);
         break;
     case WEIR_ALGORITHM_TOKEN_BUCKET:
-        strcpy(ret_text, "b1");
+        memcpy(ret_text, "b1", 3);
         break;
     case WEIR_ALGORITHM_SLIDING_COUNTER:
         print_tag("c1", rule->window_us, ret_text);

@@ -9,6 +9,9 @@
  * state holds them in its time; see limit.h. Whole numbers of up to 77 bits throughout.
  */
 #include "limit/limit.h"
+
+#include <assert.h>
+
 #include "limit/wide.h"
 
 /* The two windows as they are at one moment. */
@@ -73,6 +76,7 @@ static int64_t fades_us(const struct weir__limit *limit, int64_t units, int64_t 
 {
     if (units <= most)
         return limit->window_us;
+    assert(units > 0);
     return weir__wide_divide((weir__wide)most * limit->window_us, units);
 }
 
