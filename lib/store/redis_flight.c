@@ -83,9 +83,11 @@ static bool put_loads(struct weir__redis_connection *connection, int64_t now_us)
     connection->loads++;
     for (int i = WEIR__REDIS_DECIDE_ONE; i <= WEIR__REDIS_DECIDE_MIXED; i++) {
         const char *text = weir__redis_scripts[i].text;
+        struct weir__redis_flight *flight;
         if (!weir__redis_put_load(&connection->out, text, strlen(text)) ||
-            !weir__redis_push(connection, WEIR__REDIS_FOR_LOAD, now_us))
+            !(flight = weir__redis_push(connection, WEIR__REDIS_FOR_LOAD, now_us)))
             return false;
+        flight->script = (unsigned)i;
     }
     return true;
 }
@@ -211,14 +213,18 @@ static enum weir__redis_effect greeted(struct weir__redis_connection *connection
                                        const struct weir__redis_flight *flight,
                                        const struct weir__redis_reply *reply)
 {
-    bool good = flight->purpose == WEIR__REDIS_FOR_GREETING
-                    ? reply->kind == WEIR__REDIS_STATUS
-                    : reply->kind == WEIR__REDIS_STRING && reply->len == 40;
+    bool load = flight->purpose == WEIR__REDIS_FOR_LOAD;
+    const char *sha1 = weir__redis_scripts[flight->script].sha1;
+    bool good = load
+                    ? reply->kind == WEIR__REDIS_STRING && strcmp(reply->bytes, sha1) == 0
+                    : reply->kind == WEIR__REDIS_STATUS;
     if (!good) {
         weir__log_limited(&greeting_kind,
                           WEIR_LOG_ERROR,
                           "redis: the greeting was refused: %.200s",
-                          reply->kind == WEIR__REDIS_ERROR ? reply->bytes : "no error");
+                          reply->kind == WEIR__REDIS_ERROR ? reply->bytes
+                          : load ? "a script has another name there than here"
+                                 : "no error");
         return WEIR__REDIS_IS_BROKEN;
     }
     if (connection->greetings == 0 || --connection->greetings > 0)

@@ -7,7 +7,7 @@
 
 enum weir__redis_purpose {
     WEIR__REDIS_FOR_GREETING, /* AUTH, SELECT: +OK or the connection is of no use */
-    WEIR__REDIS_FOR_LOAD,     /* a script: its SHA-1 */
+    WEIR__REDIS_FOR_LOAD,     /* a script: the SHA-1 that we have for it, or likewise */
     WEIR__REDIS_FOR_ASK,
     WEIR__REDIS_FOR_REFUND,
     WEIR__REDIS_FOR_PROBE
@@ -15,6 +15,7 @@ enum weir__redis_purpose {
 
 struct weir__redis_flight {
     enum weir__redis_purpose purpose;
+    unsigned script;  /* FOR_LOAD: which, of enum weir__redis_script_id */
     unsigned loads;   /* the connection's, when this was sent */
     unsigned replays; /* how often the script was unknown */
     uint64_t nonce;

@@ -16,6 +16,7 @@
 
 #define READ_BYTES 16384
 #define OUT_KEEP_BYTES ((size_t)64 * 1024)
+#define IDLE_US INT64_C(500000)
 #define GREETING_US INT64_C(200000)
 #define BACKOFF_MIN_US INT64_C(100000)
 #define BACKOFF_MAX_US INT64_C(1000000)
@@ -36,12 +37,17 @@ void weir__redis_link_set_deadline(struct weir__redis_connection *connection)
         weir__alarm_set(connection->loop, &connection->deadline, next_us);
 }
 
-void weir__redis_link_lose(struct weir__redis_connection *connection,
-                           const char *why,
-                           int64_t now_us,
-                           struct weir__redis_answers *answers)
+static int64_t longer(int64_t backoff_us)
 {
-    weir__log_limited(&lost_kind, WEIR_LOG_WARNING, "redis: not connected: %s", why);
+    int64_t twice_us = 2 * backoff_us;
+    return twice_us < BACKOFF_MIN_US   ? BACKOFF_MIN_US
+           : twice_us > BACKOFF_MAX_US ? BACKOFF_MAX_US
+                                       : twice_us;
+}
+
+static void leave(struct weir__redis_connection *connection,
+                  struct weir__redis_answers *answers)
+{
     if (connection->fd >= 0)
         close(connection->fd);
     connection->fd = -1;
@@ -55,19 +61,48 @@ void weir__redis_link_lose(struct weir__redis_connection *connection,
     connection->awaited = false;
     atomic_store(&connection->unsent, false);
     weir__alarm_clear(&connection->deadline);
+}
 
-    int64_t twice_us = 2 * connection->backoff_us;
-    connection->backoff_us = twice_us < BACKOFF_MIN_US   ? BACKOFF_MIN_US
-                             : twice_us > BACKOFF_MAX_US ? BACKOFF_MAX_US
-                                                         : twice_us;
+void weir__redis_link_lose(struct weir__redis_connection *connection,
+                           const char *why,
+                           int64_t now_us,
+                           struct weir__redis_answers *answers)
+{
+    struct weir__breaker *breaker = connection->settings->breaker;
+    weir__log_limited(&lost_kind, WEIR_LOG_WARNING, "redis: not connected: %s", why);
+    leave(connection, answers);
+    connection->backoff_us = longer(connection->backoff_us);
     connection->retry_at_us = now_us + weir__jitter_us(connection->backoff_us);
     weir__redis_probe_failed(connection, now_us);
     weir__redis_probe_bad(connection, now_us);
     weir__alarm_set(connection->loop,
                     &connection->retry,
-                    weir__breaker_is_open(connection->settings->breaker)
-                        ? weir__breaker_look_us(connection->settings->breaker, now_us)
+                    weir__breaker_is_open(breaker)
+                        ? weir__breaker_look_us(breaker, now_us)
                         : connection->retry_at_us);
+}
+
+/* A server closes connections that it has had no use of for a while; that is no failure
+ * of its. One that closes right after the greeting is another matter. */
+static bool was_idle(const struct weir__redis_connection *connection, int64_t now_us)
+{
+    return connection->state == WEIR__REDIS_UP && connection->flights_len == 0 &&
+           now_us - connection->heard_us >= IDLE_US &&
+           !weir__breaker_is_open(connection->settings->breaker);
+}
+
+static void closed(struct weir__redis_connection *connection,
+                   const char *why,
+                   int64_t now_us,
+                   struct weir__redis_answers *answers)
+{
+    if (!was_idle(connection, now_us)) {
+        weir__redis_link_lose(connection, why, now_us, answers);
+        return;
+    }
+    weir__log(WEIR_LOG_DEBUG, "redis: an idle connection was closed; a new one is made");
+    leave(connection, answers);
+    weir__redis_link_connect(connection, now_us, answers);
 }
 
 /* ---- sending ----------------------------------------------------------------------- */
@@ -195,7 +230,7 @@ static bool apply(struct weir__redis_connection *connection,
         break;
     case WEIR__REDIS_IS_BROKEN:
         weir__redis_link_lose(
-            connection, "it sent what nobody asked for", now_us, answers);
+            connection, "what it answered is of no use", now_us, answers);
         break;
     }
     return connection->fd >= 0;
@@ -236,11 +271,10 @@ void weir__redis_link_read(struct weir__redis_connection *connection,
         if (got < 0 && errno == EAGAIN)
             return;
         if (got <= 0) {
-            weir__redis_link_lose(connection,
-                                  got == 0 ? "it has closed the connection"
-                                           : strerror(errno),
-                                  now_us,
-                                  answers);
+            closed(connection,
+                   got == 0 ? "it has closed the connection" : strerror(errno),
+                   now_us,
+                   answers);
             return;
         }
         connection->heard_us = now_us;

@@ -4,98 +4,13 @@
  *   store_redis [CASE]
  *
  * Each case is a fault from the field; its name says which. Without CASE all are run. */
-#include "crowd.h"
+#include "redis_kit.h"
 
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "store/redis_command.h"
-#include "support/redis_server.h"
-
-#define TIMEOUT_US INT64_C(50000)
-#define LATE_US INT64_C(150000) /* a busy machine may add so much */
-
-static struct redis_server server;
-static struct redis_client client;
-static struct weir_store *store;
-static struct rule_kit window, bucket;
-
-static struct weir_store *open_store(const char *address, const char *password_file)
-{
-    struct weir_error error = { { 0 } };
-    struct weir_store *made =
-        weir_redis_create(&(struct weir_redis_options){ .address = address,
-                                                        .password_file = password_file,
-                                                        .database = password_file ? 3 : 0,
-                                                        .timeout_us = TIMEOUT_US },
-                          &error);
-    CHECK(made, "%s", error.text);
-    return made;
-}
-
-/* -1: unavailable; else what is left, or -2 where it was refused. */
-static long ask(const struct rule_kit *kit, const char *subject, int64_t cost)
-{
-    struct weir_store_ask asked = { .items_len = 0 };
-    ask_add(&asked, kit, subject, cost);
-    int64_t begin_us = weir__clock_now_us();
-    enum weir_store_result result = ask_wait(store, &asked);
-    int64_t took_us = weir__clock_now_us() - begin_us;
-    CHECK(took_us < TIMEOUT_US + LATE_US, "took %lld us", (long long)took_us);
-    if (result != WEIR_STORE_READY)
-        return -1;
-    CHECK(asked.decision.source == WEIR_SOURCE_REDIS, "source");
-    return asked.decision.allowed ? (long)asked.decision.rules[0].remaining : -2;
-}
-
-/* Asks until there is an answer. */
-static long ask_patiently(const struct rule_kit *kit, const char *subject, int64_t cost)
-{
-    int64_t until_us = weir__clock_now_us() + WEIR_SECONDS(4);
-    long left;
-    while ((left = ask(kit, subject, cost)) == -1) {
-        CHECK(weir__clock_now_us() < until_us, "no answer in 4 s");
-        usleep(5000);
-    }
-    return left;
-}
-
-static void open_all(void)
-{
-    redis_server_start(&server);
-    redis_client_open(&client, server.socket);
-    store = open_store(server.address, NULL);
-    CHECK(ask_patiently(&window, "warm-up", 0) == 5, "warm-up");
-}
-
-/* No key of ours may live for ever. */
-static void check_lifetimes(void)
-{
-    static const char script[] = "local n=0 "
-                                 "for _,k in ipairs(redis.call('KEYS','*')) do "
-                                 "if redis.call('PTTL',k)<0 then n=n+1 end end "
-                                 "return tostring(n)";
-    const struct weir__redis_arg args[] = { { "EVAL", 4 },
-                                            { script, sizeof script - 1 },
-                                            { "0", 1 } };
-    struct weir__buf out;
-    struct weir__redis_reply reply;
-    weir__buf_init(&out, 0);
-    weir__redis_put(&out, args, 3);
-    redis_client_send(&client, &out);
-    weir__buf_finish(&out);
-    redis_client_take(&client, &reply);
-    CHECK(strcmp(reply.bytes, "0") == 0, "%s keys without a lifetime", reply.bytes);
-}
-
-static void close_all(void)
-{
-    check_lifetimes();
-    weir_store_destroy(store);
-    redis_client_close(&client);
-    redis_server_finish(&server);
-}
+#include "store/redis_script.h"
 
 /* ---- the cases -----------------------------------------------------------------------
  */
@@ -338,21 +253,34 @@ static const char *const hostile[] = {
 
 static struct {
     int listener;
-    atomic_int reply;
+    atomic_int reply, asked;
+    atomic_bool misnames; /* scripts */
 } stub;
+
+/* The scripts come in their order, all but the last. */
+static void send_name(int fd, unsigned script)
+{
+    char text[64];
+    const char *sha1 = atomic_load(&stub.misnames)
+                           ? "1111111111111111111111111111111111111111"
+                           : weir__redis_scripts[script].sha1;
+    int len = snprintf(text, sizeof text, "$40\r\n%s\r\n", sha1);
+    send(fd, text, (size_t)len, MSG_NOSIGNAL);
+}
 
 /* One command after the other, by the stars that begin them: scripts have none at the
  * beginning of a line. */
 static void stub_serve(int fd)
 {
-    static const char loaded[] = "$40\r\n1111111111111111111111111111111111111111\r\n";
+    unsigned loads = 0;
     char bytes[16384];
     ssize_t len;
     while ((len = recv(fd, bytes, sizeof bytes - 1, 0)) > 0) {
         bytes[len] = '\0';
         for (const char *at = bytes; (at = strstr(at, "SCRIPT\r\n$4\r\nLOAD")); at++)
-            send(fd, loaded, sizeof loaded - 1, MSG_NOSIGNAL);
+            send_name(fd, loads++ % WEIR__REDIS_REFUND);
         for (const char *at = bytes; (at = strstr(at, "EVALSHA")); at++) {
+            atomic_fetch_add(&stub.asked, 1);
             const char *reply = hostile[atomic_load(&stub.reply)];
             if (!reply)
                 return;
@@ -398,6 +326,26 @@ static void what_is_no_decision_is_never_read_as_one(void)
             CHECK(ask(&window, "user:42", 1) == -1, "reply %zu was taken", i);
         weir_store_destroy(store);
     }
+    CHECK(atomic_load(&stub.asked) >= (int)(sizeof hostile / sizeof *hostile),
+          "not asked");
+    shutdown(stub.listener, SHUT_RDWR);
+    close(stub.listener);
+    unlink(path);
+}
+
+static void scripts_of_another_name_are_not_called(void)
+{
+    char path[64], address[80];
+    stub_open(path, sizeof path);
+    snprintf(address, sizeof address, "unix:%s", path);
+    atomic_store(&stub.misnames, true);
+    atomic_store(&stub.asked, 0);
+    store = open_store(address, NULL);
+    for (int n = 0; n < 3; n++)
+        CHECK(ask(&window, "user:42", 1) == -1, "an answer");
+    CHECK(atomic_load(&stub.asked) == 0, "it was asked");
+    weir_store_destroy(store);
+    atomic_store(&stub.misnames, false);
     shutdown(stub.listener, SHUT_RDWR);
     close(stub.listener);
     unlink(path);
@@ -479,15 +427,7 @@ static void script_flush_under_load_loses_and_doubles_nothing(void)
 /* ---- all of them ---------------------------------------------------------------------
  */
 
-#define CASE(name_)                                                                      \
-    {                                                                                    \
-#name_, name_                                                                    \
-    }
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
+static const struct test_case cases[] = {
     CASE(a_key_that_lost_its_lifetime_is_repaired),
     CASE(a_key_of_another_type_is_replaced),
     CASE(a_refund_comes_back),
@@ -500,6 +440,7 @@ static const struct {
     CASE(a_reconnect_remembers_password_and_database),
     CASE(an_error_is_no_refusal),
     CASE(what_is_no_decision_is_never_read_as_one),
+    CASE(scripts_of_another_name_are_not_called),
 #ifndef __SANITIZE_THREAD__ /* which starts no threads after a fork */
     CASE(a_forked_child_has_its_own_connection),
 #endif
@@ -508,20 +449,9 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    bool found = false;
     crowd_limit_seconds(120);
     signal(SIGPIPE, SIG_DFL); /* whoever raises it ends this program */
-    kit_init(&window, (struct weir_rule)WEIR_FIXED_WINDOW("w", 5, WEIR_MINUTES(10)));
-    kit_init(&bucket, (struct weir_rule)WEIR_TOKEN_BUCKET("b", 20, 1, WEIR_DAYS(1)));
+    kits_init();
     kit_init(&wide, (struct weir_rule)WEIR_FIXED_WINDOW("x", 1000000, WEIR_HOURS(1)));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)
-            continue;
-        found = true;
-        cases[i].run();
-        printf("%s\n", cases[i].name);
-        fflush(stdout);
-    }
-    CHECK(found, "no such case");
-    return 0;
+    return run_cases(cases, sizeof cases / sizeof *cases, argc > 1 ? argv[1] : NULL);
 }
