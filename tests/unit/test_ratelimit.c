@@ -4,6 +4,10 @@
 #include <weir/filters/identity.h>
 #include <weir/filters/ratelimit.h>
 
+#include <jansson.h>
+
+#include "support/ratelimit_judge.h"
+
 /* ---- endpoints --------------------------------------------------------------------- */
 
 static int64_t cost; /* of GET /cost */
@@ -88,12 +92,34 @@ static void open_default(void)
 
 TestSuite(ratelimit, .init = open_default, .fini = kit_close);
 
+/* Whatever was asked: fields that are there are what the drafts say, and a body tells the
+ * same time as the header. */
+static void judge_answer(void)
+{
+    static struct sf_list policy, state;
+    const char *fault = NULL;
+    if (*kit_sent_header("RateLimit"))
+        fault = judge_state(kit_sent_header("RateLimit"), &state);
+    cr_assert_null(fault, "RateLimit: %s: %s", kit_sent_header("RateLimit"), fault);
+    if (*kit_sent_header("RateLimit-Policy"))
+        fault = judge_policy(kit_sent_header("RateLimit-Policy"), &policy);
+    cr_assert_null(
+        fault, "RateLimit-Policy: %s: %s", kit_sent_header("RateLimit-Policy"), fault);
+    const char *retry_after = kit_sent_header("Retry-After");
+    json_t *body = json_loads(kit_sent_body(), JSON_REJECT_DUPLICATES, NULL);
+    json_t *told = json_object_get(body, "retry_after");
+    if (*retry_after && json_object_get(body, "code"))
+        cr_assert_eq(json_integer_value(told), strtoll(retry_after, NULL, 10));
+    json_decref(body);
+}
+
 static int ask_from(const char *remote_addr, const char *method, const char *uri)
 {
     kit_request(method, uri);
     kit_param("REMOTE_ADDR", remote_addr);
     kit_begin();
     cr_assert(kit_run());
+    judge_answer();
     return kit.w.status;
 }
 

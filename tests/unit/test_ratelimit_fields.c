@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "support/ratelimit_judge.h"
+
 static const struct weir_rule minute = WEIR_FIXED_WINDOW("minute", 100, WEIR_MINUTES(1));
 static const struct weir_rule half = WEIR_FIXED_WINDOW("half", 5, WEIR_MILLISECONDS(500));
 static const struct weir_rule burst = WEIR_TOKEN_BUCKET("burst", 20, 4, WEIR_SECONDS(1));
@@ -28,18 +30,66 @@ static struct weir_decision decision_of(const struct weir_rule_answer *answers,
     return decision;
 }
 
+/* Texts that were written are judged by the way. */
+static const char *judged(const char *text, const char *fault)
+{
+    cr_assert_null(fault, "%s: %s", text, fault);
+    return text;
+}
+
+static struct sf_list parsed;
+
 static const char *policy_of(const struct weir_decision *decision)
 {
     static char text[WEIR__RATELIMIT_FIELD_BYTES];
     strcpy(text, "untouched");
-    return weir__ratelimit_policy(decision, text) ? text : NULL;
+    if (weir__ratelimit_policy(decision, text))
+        return judged(text, judge_policy(text, &parsed));
+    cr_assert_str_eq(text, "untouched");
+    return NULL;
+}
+
+static const char *later_state_of(const struct weir_decision *decision, int64_t later_us)
+{
+    static char text[WEIR__RATELIMIT_FIELD_BYTES];
+    strcpy(text, "untouched");
+    if (weir__ratelimit_state(decision, later_us, text))
+        return judged(text, judge_state(text, &parsed));
+    cr_assert_str_eq(text, "untouched");
+    return NULL;
 }
 
 static const char *state_of(const struct weir_decision *decision)
 {
+    return later_state_of(decision, 0);
+}
+
+static const char *policy_draft_06_of(const struct weir_decision *decision)
+{
     static char text[WEIR__RATELIMIT_FIELD_BYTES];
     strcpy(text, "untouched");
-    return weir__ratelimit_state(decision, text) ? text : NULL;
+    if (weir__ratelimit_policy_draft_06(decision, text))
+        return judged(text, judge_policy_draft_06(text, &parsed));
+    cr_assert_str_eq(text, "untouched");
+    return NULL;
+}
+
+/* "100 99 59999001", or "" where the trio is left out. */
+static const char *trio_of(const struct weir_decision *decision)
+{
+    static char text[128];
+    struct weir__ratelimit_trio trio = { -1, -1, -1 };
+    text[0] = '\0';
+    if (weir__ratelimit_trio(decision, 0, &trio))
+        snprintf(text,
+                 sizeof text,
+                 "%lld %lld %lld",
+                 (long long)trio.limit,
+                 (long long)trio.remaining,
+                 (long long)trio.reset_us);
+    else
+        cr_assert_eq(trio.limit + trio.remaining + trio.reset_us, -3);
+    return text;
 }
 
 static struct weir_decision one(struct weir_rule_answer answer)
@@ -56,7 +106,7 @@ Test(ratelimit_fields, an_allowed_answer_has_units_left_and_the_time_to_the_next
                                                                    .next_us = 59999001 });
     cr_assert_str_eq(policy_of(&decision), "\"minute\";q=100;w=60");
     cr_assert_str_eq(state_of(&decision), "\"minute\";r=99;t=60");
-    cr_assert_eq(weir__retry_after(&decision), 0);
+    cr_assert_eq(weir__retry_after(&decision, 0), 0);
 }
 
 Test(ratelimit_fields, several_rules_make_one_list_in_their_order)
@@ -105,7 +155,7 @@ Test(ratelimit_fields, a_refusal_for_lack_of_units_says_the_wait_of_its_cost)
                                                                    .next_us = 150000,
                                                                    .full_us = 4900001 });
     cr_assert_str_eq(state_of(&decision), "\"burst\";r=0;t=3");
-    cr_assert_eq(weir__retry_after(&decision), 3);
+    cr_assert_eq(weir__retry_after(&decision, 0), 3);
 }
 
 Test(ratelimit_fields, a_refusal_with_units_left_says_the_time_to_the_next_unit)
@@ -117,7 +167,7 @@ Test(ratelimit_fields, a_refusal_with_units_left_says_the_time_to_the_next_unit)
                                                                    .next_us = 250000,
                                                                    .full_us = 4250000 });
     cr_assert_str_eq(state_of(&decision), "\"burst\";r=3;t=1");
-    cr_assert_eq(weir__retry_after(&decision), 2);
+    cr_assert_eq(weir__retry_after(&decision, 0), 2);
 }
 
 Test(ratelimit_fields, the_last_units_of_a_bucket_say_when_the_same_cost_passes_again)
@@ -156,7 +206,7 @@ Test(ratelimit_fields, a_blocking_rule_has_quota_zero_and_no_wait)
         one((struct weir_rule_answer){ .rule = &block, .cost = 1, .never = true });
     cr_assert_str_eq(policy_of(&decision), "\"block\";q=0");
     cr_assert_str_eq(state_of(&decision), "\"block\";r=0");
-    cr_assert_eq(weir__retry_after(&decision), 0);
+    cr_assert_eq(weir__retry_after(&decision, 0), 0);
 }
 
 Test(ratelimit_fields, retry_after_is_the_longest_wait_of_the_rules_that_refused)
@@ -167,18 +217,18 @@ Test(ratelimit_fields, retry_after_is_the_longest_wait_of_the_rules_that_refused
         { .rule = &half, .allowed = true, .cost = 1, .next_us = 9000000 },
     };
     struct weir_decision decision = decision_of(answers, 3);
-    cr_assert_eq(weir__retry_after(&decision), 4);
+    cr_assert_eq(weir__retry_after(&decision, 0), 4);
     decision.rules[0].never = true;
-    cr_assert_eq(weir__retry_after(&decision), 0);
+    cr_assert_eq(weir__retry_after(&decision, 0), 0);
 }
 
 Test(ratelimit_fields, retry_after_is_at_least_one_second)
 {
     struct weir_decision decision =
         one((struct weir_rule_answer){ .rule = &minute, .cost = 1, .retry_us = 0 });
-    cr_assert_eq(weir__retry_after(&decision), 1);
+    cr_assert_eq(weir__retry_after(&decision, 0), 1);
     decision.rules[0].retry_us = 8000;
-    cr_assert_eq(weir__retry_after(&decision), 1);
+    cr_assert_eq(weir__retry_after(&decision, 0), 1);
 }
 
 Test(ratelimit_fields, are_left_out_where_the_store_was_away)
@@ -192,10 +242,12 @@ Test(ratelimit_fields, are_left_out_where_the_store_was_away)
         decision.source = away[i];
         cr_assert_null(policy_of(&decision));
         cr_assert_null(state_of(&decision));
+        cr_assert_null(policy_draft_06_of(&decision));
+        cr_assert_str_eq(trio_of(&decision), "");
     }
     decision.source = WEIR_SOURCE_DENY;
     decision.allowed = false;
-    cr_assert_eq(weir__retry_after(&decision), 1);
+    cr_assert_eq(weir__retry_after(&decision, 0), 1);
 }
 
 Test(ratelimit_fields, are_left_out_where_no_rule_applied)
@@ -239,6 +291,123 @@ Test(ratelimit_fields, have_room_for_eight_rules_of_the_longest_form)
     struct weir_decision decision = decision_of(answers, WEIR_RULES_MAX);
     cr_assert_not_null(policy_of(&decision));
     cr_assert_not_null(state_of(&decision));
+    cr_assert_not_null(policy_draft_06_of(&decision));
+}
+
+/* ---- the older forms --------------------------------------------------------------- */
+
+Test(ratelimit_fields, the_old_policy_is_quotas_with_their_windows)
+{
+    const struct weir_rule_answer answers[] = {
+        { .rule = &minute, .allowed = true, .remaining = 3, .next_us = 1 },
+        { .rule = &block, .allowed = true },
+        { .rule = &burst, .allowed = true, .remaining = 19, .next_us = 250000 },
+    };
+    struct weir_decision decision = decision_of(answers, 3);
+    cr_assert_str_eq(policy_draft_06_of(&decision), "100;w=60, 20;w=5");
+}
+
+/* It has no form without a window. */
+Test(ratelimit_fields, the_old_policy_is_left_out_where_no_rule_has_a_window)
+{
+    struct weir_decision decision =
+        one((struct weir_rule_answer){ .rule = &block, .cost = 1, .never = true });
+    cr_assert_null(policy_draft_06_of(&decision));
+}
+
+Test(ratelimit_fields, a_trio_shows_the_rule_with_the_least_left)
+{
+    const struct weir_rule_answer answers[] = {
+        { .rule = &minute, .allowed = true, .remaining = 30, .next_us = 59000000 },
+        { .rule = &burst, .allowed = true, .remaining = 19, .next_us = 250000 },
+        { .rule = &huge, .allowed = true, .remaining = 20, .next_us = 1 },
+    };
+    struct weir_decision decision = decision_of(answers, 3);
+    cr_assert_str_eq(trio_of(&decision), "20 19 250000");
+    decision.rules[0].remaining = 18;
+    cr_assert_str_eq(trio_of(&decision), "100 18 59000000");
+}
+
+Test(ratelimit_fields, of_equals_a_trio_shows_what_refused_then_the_longest_wait)
+{
+    const struct weir_rule_answer answers[] = {
+        { .rule = &minute, .allowed = true, .remaining = 0, .next_us = 59000000 },
+        { .rule = &thirds, .allowed = true, .remaining = 0, .next_us = 60000000 },
+        { .rule = &burst, .remaining = 0, .cost = 1, .retry_us = 250000 },
+    };
+    struct weir_decision decision = decision_of(answers, 2);
+    cr_assert_str_eq(trio_of(&decision), "10 0 60000000");
+    decision = decision_of(answers, 3);
+    cr_assert_str_eq(trio_of(&decision), "20 0 1000000");
+}
+
+/* Clients come again by Reset, and the other rule would refuse them until then. */
+Test(ratelimit_fields, the_reset_of_a_refusal_is_its_retry_after)
+{
+    const struct weir_rule_answer answers[] = {
+        { .rule = &minute, .cost = 9, .remaining = 2, .retry_us = 5, .next_us = 5 },
+        { .rule = &burst, .cost = 9, .remaining = 3, .retry_us = 1500001, .next_us = 1 },
+    };
+    struct weir_decision decision = decision_of(answers, 2);
+    cr_assert_eq(weir__retry_after(&decision, 0), 2);
+    cr_assert_str_eq(trio_of(&decision), "100 2 2000000");
+}
+
+Test(ratelimit_fields, a_trio_is_left_out_where_no_wait_helps)
+{
+    const struct weir_rule_answer answers[] = {
+        { .rule = &minute, .cost = 101, .never = true, .remaining = 100 },
+        { .rule = &burst, .cost = 1, .retry_us = 250000 },
+    };
+    struct weir_decision decision = decision_of(answers, 2);
+    cr_assert_str_eq(trio_of(&decision), "");
+    decision = one((struct weir_rule_answer){ .rule = &block, .cost = 1, .never = true });
+    cr_assert_str_eq(trio_of(&decision), "");
+}
+
+Test(ratelimit_fields, nothing_used_resets_at_once)
+{
+    struct weir_decision decision = one(
+        (struct weir_rule_answer){ .rule = &minute, .allowed = true, .remaining = 100 });
+    cr_assert_str_eq(trio_of(&decision), "100 100 0");
+}
+
+/* An algorithm that isn't known better may have to let all its units pass. */
+Test(ratelimit_fields, a_windows_last_units_say_when_any_cost_passes_again)
+{
+    struct weir_decision decision = one((struct weir_rule_answer){
+        .rule = &minute, .allowed = true, .cost = 10, .next_us = 1, .full_us = 9000000 });
+    cr_assert_str_eq(state_of(&decision), "\"minute\";r=0;t=9");
+    cr_assert_str_eq(trio_of(&decision), "100 0 9000000");
+}
+
+/* ---- jitter ------------------------------------------------------------------------ */
+
+Test(ratelimit_fields, jitter_makes_all_times_of_a_refusal_later_by_the_same)
+{
+    struct weir_decision decision = one((struct weir_rule_answer){
+        .rule = &minute, .cost = 1, .retry_us = 3000000, .next_us = 3000000 });
+    struct weir__ratelimit_trio trio;
+    cr_assert_eq(weir__retry_after(&decision, 1000000), 4);
+    cr_assert_eq(weir__retry_after(&decision, 1), 4);
+    cr_assert_str_eq(later_state_of(&decision, 1000000), "\"minute\";r=0;t=4");
+    cr_assert(weir__ratelimit_trio(&decision, 1000000, &trio));
+    cr_assert_eq(trio.reset_us, 4000000);
+    decision.rules[0].retry_us = 0;
+    cr_assert_eq(weir__retry_after(&decision, 1000000), 2, "later than the least of 1");
+    decision.rules[0].never = true;
+    cr_assert_eq(weir__retry_after(&decision, 1000000), 0);
+    decision = (struct weir_decision){ .source = WEIR_SOURCE_DENY };
+    cr_assert_eq(weir__retry_after(&decision, 1000000), 2);
+}
+
+Test(ratelimit_fields, jitter_leaves_what_was_let_through_alone)
+{
+    struct weir_decision decision = one((struct weir_rule_answer){
+        .rule = &minute, .allowed = true, .cost = 1, .next_us = 3000000 });
+    cr_assert_eq(weir__retry_after(&decision, 1000000), 0);
+    cr_assert_str_eq(later_state_of(&decision, 1000000), "\"minute\";r=0;t=3");
+    cr_assert_not(weir__retry_is_a_guess(&decision));
 }
 
 /* ---- the vectors ------------------------------------------------------------------- */
