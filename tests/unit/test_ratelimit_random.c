@@ -45,6 +45,7 @@ static void make_rule(struct world *world, unsigned i)
     static const enum weir_algorithm algorithms[] = {
         WEIR_ALGORITHM_FIXED_WINDOW,
         WEIR_ALGORITHM_TOKEN_BUCKET,
+        WEIR_ALGORITHM_SLIDING_COUNTER,
     };
     struct rng *rng = &world->rng;
     struct weir_rule *rule = &world->rules[i];
