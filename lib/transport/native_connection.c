@@ -11,7 +11,7 @@
 
 /* A request that takes longer than this has its connection watched, so that it learns of
  * a client that went away. Most are over before, and spare the system call. */
-#define WATCH_AFTER_US 20000
+#define WATCH_AFTER_US 5000
 
 static int64_t after_ms(int64_t from_us, unsigned ms)
 {

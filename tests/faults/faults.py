@@ -125,7 +125,7 @@ class App:
             listen += ["--listen", "tcp:127.0.0.1:0"]
         program = program or os.path.join(BUILD, "tests", "faults_app")
         command = [program, *listen, "--workers", str(workers), "--threads", str(threads)]
-        with open(self.log_path, "ab") as log:
+        with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", *command, *options],
                 stdin=subprocess.DEVNULL,
