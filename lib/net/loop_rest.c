@@ -8,9 +8,12 @@
  * milliseconds whether some thread still gets on; if none does it takes over, and calls
  * the next guard. It is relieved once the loop isn't busy any more. So a busy loop of
  * brief tasks runs in one thread for each processor, without a wake among them, and no
- * more than two or three milliseconds are lost when a brief task isn't. Where there are
- * no tasks, one of those that rest looks now and then, in case that a turn is held up by
- * what must not block.
+ * more than two or three milliseconds are lost when a brief task isn't.
+ *
+ * A turn may be held up by what must not block. On a busy loop one of those that rest
+ * therefore looks now and then, and before it goes to the poller it leaves the watch to
+ * another; once the loop isn't busy any more it goes there, so that two wait again. On
+ * any other loop who begins a turn and leaves nobody in the poller calls one.
  *
  * Runs no task and tells no source. */
 #include "net/loop_rest.h"
@@ -46,31 +49,6 @@ void weir__loop_rest_finish(struct weir__loop *loop)
     pthread_cond_destroy(&loop->called);
 }
 
-/* ---- busy or not ------------------------------------------------------------------- */
-
-void weir__loop_count(struct weir__loop *loop, unsigned events, int64_t now_us)
-{
-    const memory_order relaxed = memory_order_relaxed;
-    unsigned counted = atomic_load_explicit(&loop->span_events, relaxed) + events;
-    int64_t passed_us = now_us - atomic_load_explicit(&loop->span_us, relaxed);
-    if (passed_us >= SPAN_US) {
-        bool busy = counted >= SPAN_EVENTS_BUSY && passed_us < 2 * SPAN_US;
-        if (busy != atomic_load_explicit(&loop->busy, relaxed))
-            atomic_store_explicit(&loop->busy, busy, relaxed);
-        atomic_store_explicit(&loop->span_us, now_us, relaxed);
-        counted = 0;
-    }
-    atomic_store_explicit(&loop->span_events, counted, relaxed);
-}
-
-/* A loop that has had nothing to count for a while isn't. */
-static bool is_busy(const struct weir__loop *loop, int64_t now_us)
-{
-    const memory_order relaxed = memory_order_relaxed;
-    return atomic_load_explicit(&loop->busy, relaxed) &&
-           now_us - atomic_load_explicit(&loop->span_us, relaxed) < 2 * SPAN_US;
-}
-
 /* ---- calls, under the mutex ------------------------------------------------------- */
 
 static bool call(struct weir__loop *loop)
@@ -90,6 +68,57 @@ static bool call_guard(struct weir__loop *loop)
     atomic_store(&loop->guarded, true);
     return true;
 }
+
+/* ---- busy or not ------------------------------------------------------------------- */
+
+/* A loop that has had nothing to count for a while isn't. */
+static bool is_busy(const struct weir__loop *loop, int64_t now_us)
+{
+    const memory_order relaxed = memory_order_relaxed;
+    return atomic_load_explicit(&loop->busy, relaxed) &&
+           now_us - atomic_load_explicit(&loop->span_us, relaxed) < 2 * SPAN_US;
+}
+
+/* The loop has become busy: of those that rest one is to look from now on. */
+static void set_watch(struct weir__loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+    if (loop->resting > 0 && !loop->watched)
+        pthread_cond_signal(&loop->called);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+static void call_if_nobody_waits(struct weir__loop *loop)
+{
+    if (atomic_load(&loop->waiting) > 0)
+        return;
+    pthread_mutex_lock(&loop->mutex);
+    if (loop->calls == 0)
+        call(loop);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+void weir__loop_count(struct weir__loop *loop, unsigned events, int64_t now_us)
+{
+    const memory_order relaxed = memory_order_relaxed;
+    bool was_busy = atomic_load_explicit(&loop->busy, relaxed), busy = was_busy;
+    unsigned counted = atomic_load_explicit(&loop->span_events, relaxed) + events;
+    int64_t passed_us = now_us - atomic_load_explicit(&loop->span_us, relaxed);
+    if (passed_us >= SPAN_US) {
+        busy = counted >= SPAN_EVENTS_BUSY && passed_us < 2 * SPAN_US;
+        if (busy != was_busy)
+            atomic_store_explicit(&loop->busy, busy, relaxed);
+        atomic_store_explicit(&loop->span_us, now_us, relaxed);
+        counted = 0;
+    }
+    atomic_store_explicit(&loop->span_events, counted, relaxed);
+    if (busy && !was_busy)
+        set_watch(loop);
+    else if (!busy)
+        call_if_nobody_waits(loop);
+}
+
+/* ---- who leans on others ----------------------------------------------------------- */
 
 void weir__loop_lean(struct weir__loop *loop, bool brief)
 {
@@ -194,12 +223,24 @@ static bool join(struct weir__loop *loop)
     return false;
 }
 
+/* Under the mutex, by one that rested: if nobody watches a busy loop now, another is to.
+ */
+static void pass_watch_on(struct weir__loop *loop)
+{
+    if (!loop->watched && loop->resting > loop->calls + 1 &&
+        is_busy(loop, weir__clock_now_us()))
+        pthread_cond_signal(&loop->called);
+}
+
 /* Under the mutex: until called. */
 static void rest(struct weir__loop *loop)
 {
     loop->resting++;
     while (loop->calls == 0 && !atomic_load(&loop->stopping)) {
-        if (loop->watched || !is_busy(loop, weir__clock_now_us())) {
+        bool busy = is_busy(loop, weir__clock_now_us());
+        if (!loop->watched && !busy && atomic_load(&loop->waiting) < WAITING_MAX)
+            break;
+        if (loop->watched || !busy) {
             pthread_cond_wait(&loop->called, &loop->mutex);
             continue;
         }
@@ -209,6 +250,7 @@ static void rest(struct weir__loop *loop)
         if (is_needed(loop))
             break;
     }
+    pass_watch_on(loop);
     loop->resting--;
     if (loop->calls > 0)
         loop->calls--;

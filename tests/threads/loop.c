@@ -169,23 +169,36 @@ static void a_brief_task_that_blocks_holds_up_nobody(void)
 /* ---- a turn that is held up -----------------------------------------------------------
  */
 
-/* What must not block blocks, on a loop that was busy: others take over all the same. */
-static void a_turn_that_blocks_holds_up_others_for_moments_only(void)
+static void keep_busy(struct weir__task *soon)
 {
-    struct weir__task sticky = { .run = stick }, soon = { .run = note };
-    for (int round = 0; round < 5; round++) {
+    unsigned ran = atomic_load(&soon_ran);
+    for (unsigned i = 0; i < 300; i++) {
+        weir__loop_soon(&loop, soon);
+        while (atomic_load(&soon_ran) <= ran + i)
+            ;
+    }
+}
+
+/* What must not block blocks, in all threads but one, on a loop that was busy or that was
+ * not: others take over all the same. */
+static void turns_that_block_hold_up_others_for_moments_only(void)
+{
+    struct weir__task sticky[THREADS - 1], soon = { .run = note };
+    for (int round = 0; round < 12; round++) {
         atomic_store(&release, false);
-        atomic_store(&soon_ran, 0);
-        for (unsigned i = 0; i < 300; i++) {
+        for (unsigned i = 0; i < THREADS - 1; i++) {
+            sticky[i] = (struct weir__task){ .run = stick };
+            if (round % 2 == 0)
+                keep_busy(&soon);
+            if (round % 3 == 0)
+                usleep(30000);
+            weir__loop_soon(&loop, &sticky[i]);
+            wait_until(&stuck, i + 1);
+            unsigned ran = atomic_load(&soon_ran);
             weir__loop_soon(&loop, &soon);
-            while (atomic_load(&soon_ran) <= i)
-                ;
+            wait_until(&soon_ran, ran + 1);
+            CHECK(atomic_load(&stuck) == i + 1);
         }
-        weir__loop_soon(&loop, &sticky);
-        wait_until(&stuck, 1);
-        weir__loop_soon(&loop, &soon);
-        wait_until(&soon_ran, 301);
-        CHECK(atomic_load(&stuck) == 1);
         atomic_store(&release, true);
         while (atomic_load(&stuck) > 0)
             usleep(1000);
@@ -249,7 +262,7 @@ int main(void)
     every_task_runs_once();
     one_thread_is_left_while_all_others_block();
     a_brief_task_that_blocks_holds_up_nobody();
-    a_turn_that_blocks_holds_up_others_for_moments_only();
+    turns_that_block_hold_up_others_for_moments_only();
     alarms_ring_in_time_however_often_they_were_moved();
     weir__loop_stop(&loop);
     for (unsigned i = 0; i < THREADS; i++)

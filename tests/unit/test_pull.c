@@ -317,7 +317,7 @@ Test(pull, leaves_a_handler_of_sigterm_to_the_program)
     run(handles_term_itself);
     cr_expect_eq(get("/one", NULL), 200);
     cr_expect_eq(stop(), 0);
-    cr_expect_eq(shared->ready, 100u);
+    cr_expect_geq(shared->ready, 100u); /* the loop may have counted on meanwhile */
 }
 
 Test(pull, knows_that_there_is_no_socket)
